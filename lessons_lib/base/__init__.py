@@ -1,0 +1,1 @@
+"""The ground floor: pure Python, standard library only."""

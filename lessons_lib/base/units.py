@@ -1,0 +1,69 @@
+"""Units and how they are written: bytes in powers of two, rates in powers of ten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+KIB = 2**10
+MIB = 2**20
+GIB = 2**30
+
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB")
+_TIME_UNITS = ("ns", "µs", "ms", "s")
+
+
+def format_bytes(count: int) -> str:
+    """``count`` bytes in the largest binary unit that shows 1 or more: ``67108864`` -> ``"64 MiB"``."""
+    return _in_largest_unit(count, _BYTE_UNITS, 1024)
+
+
+def format_seconds(seconds: float) -> str:
+    """``seconds`` with three significant digits: ``0.01843`` -> ``"18.4 ms"``."""
+    if seconds == 0:
+        return "0 s"
+    return _in_largest_unit(seconds * 1e9, _TIME_UNITS, 1000)
+
+
+def format_ratio(ratio: float) -> str:
+    """A speed-up or a quotient with three significant digits: ``1.6667`` -> ``"1.67×"``."""
+    return f"{_significant(ratio)}×"
+
+
+def _in_largest_unit(number: float, units: tuple[str, ...], step: int) -> str:
+    """``number`` of ``units[0]``, each unit ``step`` of the one before, in the largest that shows 1 or more.
+
+    The number is compared as it will be shown, so that 1023.99 KiB reads "1 MiB" and never "1,024 KiB".
+    """
+    unit = 0
+    while unit < len(units) - 1 and _shown_size(number / step**unit) >= step:
+        unit += 1
+    return f"{_significant(number / step**unit)} {units[unit]}"
+
+
+def _shown_size(number: float) -> float:
+    """The absolute value, rounded as ``_significant`` rounds from 100 on."""
+    return round(abs(number)) if math.isfinite(number) else math.inf
+
+
+def format_range(low: float, high: float, written: Callable[[float], str]) -> str:
+    """``low – high``, each as ``written`` gives it; one of them where both read the same."""
+    return written(low) if written(low) == written(high) else f"{written(low)} – {written(high)}"
+
+
+def count_of(number: int, noun: str) -> str:
+    """A count with its English noun: ``1 group``, ``2 groups``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _significant(number: float) -> str:
+    """Three significant digits without an exponent; whole numbers stay whole, infinity is ``∞``."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "∞" if number > 0 else "-∞"
+    if number == int(number):
+        return f"{int(number):,}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(number))))
+    shown = f"{number:,.{decimals}f}"
+    return shown.rstrip("0").rstrip(".") if decimals else shown

@@ -1,0 +1,1 @@
+"""Q3: which conditions come first, and which costs must be measured."""

@@ -1,0 +1,1 @@
+"""Q2: what fits on chip, and what that saves."""

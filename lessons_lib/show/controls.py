@@ -1,0 +1,84 @@
+"""The core widgets that panels are made of, each with its label in the edition's language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from lessons_lib.base.text import Text
+from lessons_lib.base.units import format_bytes
+from lessons_lib.base.validate import require_bool, require_choice, require_int
+
+
+def int_slider(label: Text, value: int, smallest: int, largest: int) -> Any:
+    """A slider over the whole numbers from ``smallest`` to ``largest``."""
+    return widgets.IntSlider(
+        value=value, min=smallest, max=largest, description=str(label), layout=widgets.Layout(width="300px")
+    )
+
+
+def size_slider(label: Text, value: int, smallest: int, largest: int) -> Any:
+    """A slider over the powers of two from ``smallest`` to ``largest`` bytes; its value is in bytes."""
+    return _doubling_slider(label, value, smallest, largest, format_bytes)
+
+
+def power_slider(label: Text, value: int, smallest: int, largest: int) -> Any:
+    """A slider over the powers of two from ``smallest`` to ``largest``."""
+    return _doubling_slider(label, value, smallest, largest, str)
+
+
+def _doubling_slider(label: Text, value: int, smallest: int, largest: int, written: Callable[[int], str]) -> Any:
+    steps = [smallest]
+    while steps[-1] < largest:
+        steps.append(2 * steps[-1])
+    return widgets.SelectionSlider(
+        options=[(written(step), step) for step in steps],
+        value=value,
+        description=str(label),
+        layout=widgets.Layout(width="300px"),
+    )
+
+
+def choice_buttons(label: Text, choices: list[str], value: str) -> Any:
+    """A few choices side by side, one of them pressed."""
+    buttons = widgets.ToggleButtons(options=choices, value=value, description=str(label))
+    buttons.style.button_width = "auto"
+    return buttons
+
+
+def check_box(label: Text, value: bool) -> Any:
+    """A switch."""
+    return widgets.Checkbox(value=value, description=str(label), indent=False, layout=widgets.Layout(width="auto"))
+
+
+def control_row(controls: list[Any]) -> Any:
+    """Controls side by side, wrapping where the notebook is narrow."""
+    for control in controls:
+        control.layout.margin = "0 24px 4px 0"
+        control.style.description_width = "initial"
+    return widgets.Box(controls, layout=widgets.Layout(flex_flow="row wrap", align_items="center", max_width="760px"))
+
+
+def html_view(value: str = "") -> Any:
+    """Text or a picture as HTML, as wide as the notebook."""
+    return widgets.HTML(value, layout=widgets.Layout(width="100%", margin="0", overflow="visible"))
+
+
+def accepted_value(name: str, value: object, control: Any) -> Any:
+    """``value`` as ``control`` takes it.
+
+    Raises:
+        ValueError: wrong type or out of the control's range; the message names ``name`` in both languages.
+    """
+    if isinstance(control, widgets.Checkbox):
+        return require_bool(name, value)
+    if isinstance(control, widgets.IntSlider):
+        return require_int(name, value, control.min, control.max)
+    # A selection: its options are values or (label, value) pairs.
+    options = [option[1] if isinstance(option, tuple) else option for option in control.options]
+    if all(type(option) is int for option in options):
+        value = require_int(name, value)
+    require_choice(name, value, options)
+    return value

@@ -1,0 +1,153 @@
+"""Exercises: a checker that says what is wrong and why, with hints folded beneath."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from numbers import Real
+from typing import Any, Literal
+
+from lessons_lib.base.language import language_tag
+from lessons_lib.base.text import Text
+
+Status = Literal["open", "wrong", "right"]
+
+_OPEN = Text(
+    zh="还没有完成：把 None 换成你的答案，再运行这一格。",
+    en="Not done yet: replace None with your answer and run this cell again.",
+)
+_RIGHT = Text(zh="正确：{cases} 组数全部吻合。", en="Right: all {cases} cases agree.")
+_RIGHT_VALUE = Text(zh="正确。", en="Right.")
+_GOT = Text(zh="{call} 得到 {got}，应为 {expected}。", en="{call} gives {got}; it should be {expected}.")
+_GOT_VALUE = Text(zh="你的答案是 {got}，不对。", en="Your answer is {got}; that is not it.")
+_NO_NUMBER = Text(
+    zh="{call} 得到 {got}（{kind}），这里需要一个数。",
+    en="{call} gives {got} ({kind}); a number is needed here.",
+)
+_RAISED = Text(
+    zh="{call} 在第 {line} 行出错：{kind}: {message}",
+    en="{call} failed in its line {line}: {kind}: {message}",
+)
+_NOT_CALLABLE = Text(zh="这里需要一个函数，收到的是 {got}。", en="A function is needed here, got {got}.")
+_HINT = Text(zh="提示 {number}", en="Hint {number}")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A usual wrong answer: what it would give, and the words that undo it."""
+
+    gives: Callable[..., object]
+    words: Text
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What the checker says; shown as HTML with the hints folded, and as plain text."""
+
+    status: Status
+    words: str
+    hints: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{_MARKS[self.status]} {self.words}"
+
+    def _repr_html_(self) -> str:
+        hints = "".join(
+            f'<details style="margin:4px 0"><summary>{escape(str(_HINT.format(number=number)))}</summary>'
+            f'<div style="margin:2px 16px">{escape(hint)}</div></details>'
+            for number, hint in enumerate(self.hints, 1)
+        )
+        return (
+            f'<div lang="{language_tag()}" style="max-width:738px;background:#fff;color:#1b1f24;padding:8px 12px;'
+            f"border:1px solid #d0d7de;border-left:4px solid {_COLOURS[self.status]};border-radius:6px;"
+            f'line-height:1.6">{escape(repr(self))}{hints}</div>'
+        )
+
+
+_MARKS = {"open": "○", "wrong": "✗", "right": "✓"}
+_COLOURS = {"open": "#57606a", "wrong": "#D55E00", "right": "#009E73"}
+
+
+@dataclass(frozen=True)
+class FunctionExercise:
+    """The learner writes a function; it must agree with ``reference`` on every one of ``cases``.
+
+    Args:
+        reference: the right function; called with each case's keyword arguments.
+        cases: keyword arguments, simplest first: the first that fails is the one shown.
+        mistakes: looked at in order when a case fails; the first that gives the learner's number is explained.
+        hints: shown folded until the answer is right.
+        done: what to add when all is right.
+    """
+
+    reference: Callable[..., float]
+    cases: Sequence[Mapping[str, Any]]
+    mistakes: Sequence[Mistake]
+    hints: tuple[Text, Text, Text]
+    done: Text
+
+    def check(self, attempt: object) -> Feedback:
+        """Call ``attempt`` on every case and say what the first wrong one shows; never raises."""
+        if attempt is None:
+            return self._say("open", _OPEN)
+        if not callable(attempt):
+            return self._say("wrong", _NOT_CALLABLE.format(got=repr(attempt)))
+        for case in self.cases:
+            problem = self._problem(attempt, case)
+            if problem is not None:
+                return problem
+        words = f"{_RIGHT.format(cases=len(self.cases))} {self.done}"
+        return Feedback("right", words)
+
+    def _problem(self, attempt: Callable[..., object], case: Mapping[str, Any]) -> Feedback | None:
+        arguments = ", ".join(f"{name}={value}" for name, value in case.items())
+        call = f"{getattr(attempt, '__name__', 'attempt')}({arguments})"
+        try:
+            got = attempt(**case)
+        except Exception as error:
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno
+            kind = type(error).__name__
+            return self._say("wrong", _RAISED.format(call=call, line=line, kind=kind, message=error))
+        if got is None:
+            return self._say("open", _OPEN)
+        if isinstance(got, bool) or not isinstance(got, Real):
+            return self._say("wrong", _NO_NUMBER.format(call=call, got=repr(got), kind=type(got).__name__))
+        expected = self.reference(**case)
+        if got == expected:
+            return None
+        words = str(_GOT.format(call=call, got=f"{got:,}", expected=f"{expected:,}"))
+        return self._say("wrong", words, *[m.words for m in self.mistakes if m.gives(**case) == got][:1])
+
+    def _say(self, status: Status, *words: object) -> Feedback:
+        return Feedback(status, " ".join(map(str, words)), tuple(map(str, self.hints)))
+
+
+@dataclass(frozen=True)
+class ValueExercise:
+    """The learner works out one number by hand.
+
+    Args:
+        answer: the right number.
+        mistakes: by the number they give; each explained in words.
+        hints, done: as for ``FunctionExercise``.
+    """
+
+    answer: float
+    mistakes: Mapping[float, Text]
+    hints: tuple[Text, Text, Text]
+    done: Text
+
+    def check(self, attempt: object) -> Feedback:
+        """Compare ``attempt`` with the answer and explain the usual wrong ones; never raises."""
+        hints = tuple(map(str, self.hints))
+        if attempt is None:
+            return Feedback("open", str(_OPEN), hints)
+        if not isinstance(attempt, bool) and isinstance(attempt, Real):
+            if attempt == self.answer:
+                return Feedback("right", f"{_RIGHT_VALUE} {self.done}")
+            known = self.mistakes.get(float(attempt))
+            if known is not None:
+                return Feedback("wrong", f"{_GOT_VALUE.format(got=attempt)} {known}", hints)
+        return Feedback("wrong", str(_GOT_VALUE.format(got=repr(attempt))), hints)

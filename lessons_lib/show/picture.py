@@ -1,0 +1,184 @@
+"""The parts of the course's one picture: the chip above, memory below, a white card around both.
+
+A kernel is a rounded outline in the chip band, a materialized tensor a box in the memory band with a write arrow
+down and a read arrow up, a tensor kept on chip a filled capsule inside its kernel. Colour never stands alone:
+direction, shape and label say the same. Coordinates are pixels of a card ``CARD_WIDTH`` wide.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+from typing import Literal
+
+import drawsvg
+
+from lessons_lib.base.language import language_tag
+from lessons_lib.base.text import Text
+
+CARD_WIDTH = 760
+MARGIN = 20
+SMALL = 12
+BODY = 13
+TITLE = 16
+
+# Okabe-Ito, told apart in every common form of colour blindness.
+READ, WRITE, ON_CHIP = "#0072B2", "#D55E00", "#009E73"
+PREDICTED = "#5b6b7b"
+INK, MUTED, LINE, CARD, MEMORY, CHIP = "#1b1f24", "#57606a", "#d0d7de", "#ffffff", "#f6f8fa", "#eef6f3"
+
+FONTS = "system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans SC', sans-serif"
+
+CHIP_LABEL = Text(zh="片上", en="on chip")
+MEMORY_LABEL = Text(zh="显存", en="device memory")
+READ_LABEL = Text(zh="读", en="read")
+WRITE_LABEL = Text(zh="写", en="write")
+KEPT_LABEL = Text(zh="留在片上", en="kept on chip")
+
+
+class Picture:
+    """One card that parts are added to; ``svg()`` gives the finished drawing as a string.
+
+    Args:
+        height: of the card in pixels; the width is always ``CARD_WIDTH``.
+        label: what a screen reader says in place of the picture.
+        prefix: of the element ids, so that two pictures on one page never share an id.
+    """
+
+    def __init__(self, height: int, label: str, prefix: str) -> None:
+        self._drawing = drawsvg.Drawing(
+            CARD_WIDTH,
+            height,
+            id_prefix=prefix,
+            role="img",
+            aria_label=escape(label),  # the drawing library escapes text, but no attribute
+            lang=language_tag(),
+            style=f"width:100%;max-width:{CARD_WIDTH}px;height:auto;display:block;font-family:{FONTS}",
+        )
+        self._box(0.5, 0.5, CARD_WIDTH - 1, height - 1, radius=10, fill=CARD, stroke=LINE)
+
+    def svg(self) -> str:
+        """The picture as an ``<svg>`` element without an XML header, ready to stand in HTML."""
+        return str(self._drawing.as_svg(header=""))
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        words: object,
+        *,
+        size: int = SMALL,
+        anchor: Literal["start", "middle", "end"] = "start",
+        colour: str = INK,
+        bold: bool = False,
+    ) -> None:
+        """``words`` with the baseline at ``y``; the drawing library escapes them."""
+        weight = "600" if bold else "400"
+        self._drawing.append(
+            drawsvg.Text(str(words), size, x, y, text_anchor=anchor, fill=colour, font_weight=weight)
+        )
+
+    def heading(self, title: object, figures: list[tuple[str, bool]]) -> None:
+        """The title at the top left and, right-aligned line by line, the numbers with their arithmetic."""
+        self.text(MARGIN + 8, 34, title, size=TITLE, bold=True)
+        for row, (words, bold) in enumerate(figures):
+            self.text(CARD_WIDTH - MARGIN - 8, 34 + 20 * row, words, size=BODY, anchor="end", bold=bold)
+
+    def chip_label(self, y: float) -> None:
+        """The name of the upper band, which has no outline of its own: the kernels are its outline."""
+        self.text(MARGIN + 8, y, CHIP_LABEL, colour=MUTED)
+
+    def memory_band(self, y: float, height: float, words: object = MEMORY_LABEL) -> None:
+        """The lower band, its name and the legend of arrows and capsules on its last line."""
+        self._box(MARGIN, y, CARD_WIDTH - 2 * MARGIN, height, radius=8, fill=MEMORY, stroke=LINE)
+        baseline = y + height - 12
+        self.text(MARGIN + 8, baseline, words, colour=MUTED)
+        # From the right: each entry starts where its estimated width ends at the one before it.
+        x: float = CARD_WIDTH - MARGIN - 4
+        for mark, label, colour in (("▼", WRITE_LABEL, WRITE), ("▲", READ_LABEL, READ), ("●", KEPT_LABEL, ON_CHIP)):
+            x -= text_width(str(label), SMALL) + 34
+            self.text(x, baseline, mark, colour=colour)
+            self.text(x + 16, baseline, label)
+
+    def kernel(self, x: float, y: float, width: float, height: float, name: str) -> None:
+        """One launch: a rounded outline, its name inside the top left corner."""
+        self._box(x, y, width, height, radius=10, fill=CHIP, stroke=ON_CHIP, stroke_width=1.5)
+        self.text(x + 8, y + 17, name, colour="#00664a", bold=True)
+
+    def operator(self, x: float, y: float, width: float, height: float, name: str) -> None:
+        """One operator inside a kernel, its name centred."""
+        self._box(x, y, width, height, radius=6, fill=CARD, stroke=INK)
+        size = BODY if text_width(name, BODY) <= width - 6 else SMALL
+        self.text(x + width / 2, y + height / 2 + 5, name, size=size, anchor="middle", bold=True)
+
+    def link(self, x_from: float, x_to: float, y: float) -> None:
+        """A value handed from one operator to the next without leaving the chip."""
+        self._drawing.append(drawsvg.Line(x_from, y, x_to, y, stroke=ON_CHIP, stroke_width=4))
+
+    def capsule(self, x: float, y: float, name: str) -> None:
+        """A tensor kept on chip, centred at ``(x, y)``."""
+        width = max(28.0, text_width(name, SMALL) + 14)
+        self._box(x - width / 2, y - 9, width, 18, radius=9, fill="#00795a", stroke="none")
+        self.text(x, y + 4, name, anchor="middle", colour=CARD, bold=True)
+
+    def tensor(self, x: float, y: float, width: float, name: str, size: str | None, *, counted: bool = True) -> None:
+        """A tensor in memory, centred at ``x``, top edge at ``y``, 34 px high; dashed when not counted."""
+        dash = {} if counted else {"stroke_dasharray": "4 3"}
+        self._box(x - width / 2, y, width, 34, radius=5, fill=CARD, stroke=MUTED, **dash)
+        colour = INK if counted else MUTED
+        if size is None:
+            self.text(x, y + 21, name, anchor="middle", colour=colour)
+        else:
+            self.text(x, y + 14, name, anchor="middle", colour=colour)
+            self.text(x, y + 29, size, anchor="middle", colour=MUTED)
+
+    def read_arrow(self, x: float, y_memory: float, y_chip: float, width: float, *, counted: bool = True) -> None:
+        """Up: from memory at ``y_memory`` into a kernel at ``y_chip``."""
+        self._arrow(x, y_memory, y_chip, width, READ if counted else MUTED, counted)
+
+    def write_arrow(self, x: float, y_chip: float, y_memory: float, width: float, *, counted: bool = True) -> None:
+        """Down: from a kernel at ``y_chip`` into memory at ``y_memory``."""
+        self._arrow(x, y_chip, y_memory, width, WRITE if counted else MUTED, counted)
+
+    def interval_bar(self, x_zero: float, x_low: float, x_high: float, y: float, height: float) -> None:
+        """A prediction: solid up to its low end, hatched on to its high end."""
+        self._box(x_zero, y, max(1.0, x_low - x_zero), height, radius=2, fill=PREDICTED, stroke="none")
+        self._box(x_low, y, max(1.0, x_high - x_low), height, radius=0, fill="#e6eaee", stroke=PREDICTED)
+        for x in range(int(x_low) + 6, int(x_high), 6):
+            self._drawing.append(drawsvg.Line(x, y, x - 4, y + height, stroke=PREDICTED, stroke_width=1))
+
+    def measured_mark(self, x: float, y: float, height: float) -> None:
+        """A measurement: a dark line across the bar with a triangle above it."""
+        self._drawing.append(drawsvg.Line(x, y - 3, x, y + height + 3, stroke=INK, stroke_width=2.5))
+        self._drawing.append(drawsvg.Lines(x - 5, y - 9, x + 5, y - 9, x, y - 2, close=True, fill=INK))
+
+    def _arrow(self, x: float, y_from: float, y_to: float, width: float, colour: str, counted: bool) -> None:
+        head = 8.0 if y_to > y_from else -8.0
+        dash = {} if counted else {"stroke_dasharray": "4 3"}
+        self._drawing.append(
+            drawsvg.Line(x, y_from, x, y_to - head, stroke=colour, stroke_width=width if counted else 1.5, **dash)
+        )
+        half = 3.5 + width / 2
+        self._drawing.append(
+            drawsvg.Lines(x - half, y_to - head, x + half, y_to - head, x, y_to, close=True, fill=colour)
+        )
+
+    def _box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        radius: float,
+        fill: str,
+        stroke: str,
+        **style: object,
+    ) -> None:
+        self._drawing.append(drawsvg.Rectangle(x, y, width, height, rx=radius, fill=fill, stroke=stroke, **style))
+
+
+def text_width(words: str, size: float) -> float:
+    """An upper estimate of how wide ``words`` are in pixels: no font can be asked before a browser draws."""
+    full = sum(unicodedata.east_asian_width(character) in "WF" for character in words)
+    return size * (full + 0.62 * (len(words) - full))

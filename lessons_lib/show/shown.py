@@ -1,0 +1,34 @@
+"""Something finished to look at: HTML for a notebook, plain text for a test, a terminal or a screen reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from lessons_lib.base.language import language_tag
+from lessons_lib.base.text import Text
+from lessons_lib.show.table import Table
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Displayed by Jupyter as ``html``, printed as ``plain``."""
+
+    html: str
+    plain: str
+
+    def __repr__(self) -> str:
+        return self.plain
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def report(table: Table, words: Sequence[Text] = (), svg: str = "") -> Shown:
+    """A picture, a table and paragraphs, one below the other."""
+    paragraphs = "".join(f'<p style="margin:6px 0">{escape(str(text))}</p>' for text in words)
+    prose = (
+        f'<div lang="{language_tag()}" style="max-width:740px;line-height:1.6">{paragraphs}</div>' if words else ""
+    )
+    return Shown(svg + table.html() + prose, "\n".join([table.plain(), *map(str, words)]))

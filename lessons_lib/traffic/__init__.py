@@ -1,0 +1,1 @@
+"""Q1: how intermediate tensors add logical reads and writes."""

@@ -1,0 +1,90 @@
+"""The lab's result for the eye: predicted intervals with the measurement upon them, and the reasons in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lessons_lib.base.roofline import Interval
+from lessons_lib.base.text import Text
+from lessons_lib.base.units import format_bytes, format_range, format_ratio, format_seconds
+from lessons_lib.base.validate import require_real
+from lessons_lib.show.intervals import IntervalRow, draw_intervals
+from lessons_lib.show.shown import Shown, report
+from lessons_lib.show.table import Table
+
+if TYPE_CHECKING:
+    from lessons_lib.traffic.lab import ChainMeasurement
+
+_UNFUSED = Text(zh="四遍", en="four passes")
+_TILED = Text(zh="逐块一遍", en="one tiled pass")
+_RATIO = Text(zh="四遍 ÷ 一遍", en="four passes ÷ one")
+_GUESS = Text(zh="你的猜测", en="your guess")
+_TITLE = Text(zh="四个 NumPy 算子，float32，每个张量 {size}", en="Four NumPy operators, float32, {size} a tensor")
+_LABEL = Text(
+    zh="四遍与逐块一遍：预测区间与实测耗时",
+    en="Four passes, one tiled pass: predicted intervals and measured times",
+)
+_NOTE = Text(
+    zh="预测用本机同一轮测得的一遍拷贝和缓存内的运算校准；实测取 {rounds} 轮的中位数。",
+    en="Predicted from a pass over memory and the arithmetic in cache, both timed here in the same rounds; "
+    "measured: the median of {rounds} rounds.",
+)
+
+
+def lab_report(measurement: ChainMeasurement, guess: float | None = None) -> Shown:
+    """Predicted beside measured, in one picture and one table, then the named reason for the gap.
+
+    Args:
+        measurement: what ``measure_chain`` returned.
+        guess: the learner's own guess of the speed-up (``lab_vote().value``); None where none was made.
+
+    Raises:
+        ValueError: ``guess`` is not a number above 0.
+    """
+    if guess is not None:
+        guess = require_real("guess", guess, above=0)
+    prediction = measurement.prediction
+    svg = draw_intervals(
+        str(_TITLE.format(size=format_bytes(measurement.tensor_bytes))),
+        [
+            IntervalRow(str(_UNFUSED), prediction.unfused, measurement.unfused.median),
+            IntervalRow(str(_TILED), prediction.tiled, measurement.tiled.median),
+        ],
+        str(_LABEL),
+        prefix="lab",
+    )
+    return report(
+        _table(measurement, guess), (measurement.naive_gap.text, measurement.reason.text, *measurement.notes), svg
+    )
+
+
+def _table(measurement: ChainMeasurement, guess: float | None) -> Table:
+    columns = (
+        Text(zh="方案", en="plan"),
+        Text(zh="逻辑读写", en="logical traffic"),
+        Text(zh="预测", en="predicted"),
+        Text(zh="实测", en="measured"),
+    )
+    prediction = measurement.prediction
+    rows = [
+        [
+            str(_UNFUSED),
+            format_bytes(measurement.unfused_bytes),
+            *_times(prediction.unfused, measurement.unfused.median),
+        ],
+        [str(_TILED), format_bytes(measurement.tiled_bytes), *_times(prediction.tiled, measurement.tiled.median)],
+        [
+            str(Text(zh="四遍 ÷ 一遍", en="four passes ÷ one")),
+            format_ratio(measurement.naive_speedup),
+            *_times(prediction.speedup, measurement.speedup.median, format_ratio),
+        ],
+    ]
+    if guess is not None:
+        rows.append([str(Text(zh="你的猜测", en="your guess")), "", format_ratio(guess), ""])
+    note = str(_NOTE.format(rounds=measurement.rounds))
+    return Table([str(column) for column in columns], rows, marked=2, note=note)
+
+
+def _times(predicted: Interval, measured: float, written: Callable[[float], str] = format_seconds) -> list[str]:
+    return [format_range(predicted.low, predicted.high, written), written(measured)]
