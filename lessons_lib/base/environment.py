@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Gpu:
+class FoundGpu:
     """One GPU that this process may use.
 
     ``capability`` is NVIDIA's compute capability, ``(7, 5)`` for a T4; ``target`` the compiler's name of the
@@ -70,7 +70,7 @@ class Environment:
     cpu_name: str
     cpu_cores: int
     free_memory_bytes: int | None
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[FoundGpu, ...]
     packages: Mapping[str, str]
     triton_mode: TritonMode
     triton_reason: Text
@@ -142,7 +142,7 @@ _FONT_WORDS: Mapping[bool | None, Text] = {
 }
 
 
-def _gpu_words(gpu: Gpu) -> str:
+def _gpu_words(gpu: FoundGpu) -> str:
     details = [format_bytes(gpu.memory_bytes)] if gpu.memory_bytes else []
     details += [gpu.target] if gpu.target else []
     return f"{gpu.name} ({', '.join(details)})" if details else gpu.name
@@ -315,11 +315,11 @@ def _free_memory_of_windows() -> int | None:
 
 # -- GPUs ----------------------------------------------------------------------------------------------------
 
-_NO_GPUS: tuple[Gpu, ...] = ()
+_NO_GPUS: tuple[FoundGpu, ...] = ()
 _SMI_FOLDERS = ("/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/opt/bin")
 
 
-def list_gpus() -> tuple[Gpu, ...]:
+def list_gpus() -> tuple[FoundGpu, ...]:
     """The GPUs this process may use: NVIDIA's from ``nvidia-smi``, AMD's from Linux's kfd driver.
 
     Never raises.
@@ -331,7 +331,7 @@ def list_gpus() -> tuple[Gpu, ...]:
     return (*nvidia, *amd)
 
 
-def visible(found: tuple[Gpu, ...], setting: str | None) -> tuple[Gpu, ...]:
+def visible(found: tuple[FoundGpu, ...], setting: str | None) -> tuple[FoundGpu, ...]:
     """The GPUs that ``CUDA_VISIBLE_DEVICES`` or ``HIP_VISIBLE_DEVICES`` leaves, in its order.
 
     Unset leaves all, empty none; a list of numbers ends at the first that is no GPU (``-1``). A list of
@@ -339,7 +339,7 @@ def visible(found: tuple[Gpu, ...], setting: str | None) -> tuple[Gpu, ...]:
     """
     if setting is None:
         return found
-    chosen: list[Gpu] = []
+    chosen: list[FoundGpu] = []
     for item in filter(None, (part.strip() for part in setting.split(","))):
         if not re.fullmatch(r"-?\d+", item):
             return found
@@ -349,7 +349,7 @@ def visible(found: tuple[Gpu, ...], setting: str | None) -> tuple[Gpu, ...]:
     return tuple(chosen)
 
 
-def _nvidia_gpus() -> tuple[Gpu, ...]:
+def _nvidia_gpus() -> tuple[FoundGpu, ...]:
     tool = shutil.which("nvidia-smi") or shutil.which("nvidia-smi", path=os.pathsep.join(_SMI_FOLDERS))
     if tool is None:
         return ()
@@ -363,7 +363,7 @@ def _nvidia_gpus() -> tuple[Gpu, ...]:
     return ()
 
 
-def parse_nvidia_smi(listed: str) -> tuple[Gpu, ...]:
+def parse_nvidia_smi(listed: str) -> tuple[FoundGpu, ...]:
     """GPUs from lines like ``Tesla T4, 7.5, 15360``: name, capability (which may be missing), MiB."""
     found = []
     for line in listed.splitlines():
@@ -373,7 +373,7 @@ def parse_nvidia_smi(listed: str) -> tuple[Gpu, ...]:
         capability = re.fullmatch(r"(\d+)\.(\d+)", fields[1])
         major_minor = (int(capability[1]), int(capability[2])) if capability else None
         found.append(
-            Gpu(
+            FoundGpu(
                 vendor="nvidia",
                 name=fields[0],
                 capability=major_minor,
@@ -384,7 +384,7 @@ def parse_nvidia_smi(listed: str) -> tuple[Gpu, ...]:
     return tuple(found)
 
 
-def _amd_gpus() -> tuple[Gpu, ...]:
+def _amd_gpus() -> tuple[FoundGpu, ...]:
     """AMD GPUs of the kfd driver whose render device this process has (a container may hide some)."""
     found = []
     for node in sorted(Path("/sys/class/kfd/kfd/topology/nodes").glob("*"), key=lambda node: int(node.name)):
@@ -404,7 +404,7 @@ def parse_kfd(properties: str) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 
 
-def parse_kfd_node(properties: str, banks: Iterable[str], product: str = "") -> Gpu | None:
+def parse_kfd_node(properties: str, banks: Iterable[str], product: str = "") -> FoundGpu | None:
     """The GPU of a kfd topology node, ``None`` for a CPU's node.
 
     ``gfx_target_version`` is decimal, two digits each for minor version and stepping: 90402 is gfx942, whose
@@ -416,13 +416,13 @@ def parse_kfd_node(properties: str, banks: Iterable[str], product: str = "") -> 
         return None
     target = f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
     memory = sum(parse_kfd(bank).get("size_in_bytes", 0) for bank in banks)
-    return Gpu(vendor="amd", name=product or "AMD GPU", target=target, memory_bytes=memory or None)
+    return FoundGpu(vendor="amd", name=product or "AMD GPU", target=target, memory_bytes=memory or None)
 
 
 # -- Triton, packages ----------------------------------------------------------------------------------------
 
 
-def triton_mode(installed: bool, found: Iterable[Gpu]) -> tuple[TritonMode, Text]:
+def triton_mode(installed: bool, found: Iterable[FoundGpu]) -> tuple[TritonMode, Text]:
     """How the kernel lesson runs here, and why.
 
     ``"none"`` without Triton; ``"gpu"`` with Triton and an AMD GPU or an NVIDIA GPU of capability 7.5 or
@@ -452,7 +452,7 @@ _OLD_GPU = Text(
 )
 
 
-def _capability_words(gpu: Gpu) -> Text:
+def _capability_words(gpu: FoundGpu) -> Text:
     if gpu.capability is None:
         return Text(zh="未知", en="unknown")
     major, minor = gpu.capability

@@ -14,15 +14,25 @@ _TIME_UNITS = ("ns", "µs", "ms", "s")
 
 
 def format_bytes(count: int) -> str:
-    """``count`` bytes in the largest binary unit that shows 1 or more: ``67108864`` -> ``"64 MiB"``."""
-    return _in_largest_unit(count, _BYTE_UNITS, 1024)
+    """``count`` bytes in the largest binary unit that shows 1 or more: ``67108864`` -> ``"64 MiB"``.
+
+    Where three digits would round, but the next smaller unit gives a whole number of at most four, that one is
+    taken: 1408 MiB reads "1,408 MiB" and not "1.38 GiB", so that arithmetic shown to learners adds up.
+    """
+    unit = _largest_unit(count, _BYTE_UNITS, 1024)
+    if unit and _is_rounded(quotient(count, 1024**unit)):
+        whole, rest = divmod(count, 1024 ** (unit - 1))
+        unit -= 1 if rest == 0 and abs(whole) < 10_000 else 0
+    return f"{_significant(quotient(count, 1024**unit))} {_BYTE_UNITS[unit]}"
 
 
 def format_seconds(seconds: float) -> str:
     """``seconds`` with three significant digits: ``0.01843`` -> ``"18.4 ms"``."""
     if seconds == 0:
         return "0 s"
-    return _in_largest_unit(seconds * 1e9, _TIME_UNITS, 1000)
+    nanoseconds = seconds * 1e9
+    unit = _largest_unit(nanoseconds, _TIME_UNITS, 1000)
+    return f"{_significant(nanoseconds / 1000**unit)} {_TIME_UNITS[unit]}"
 
 
 def format_ratio(ratio: float) -> str:
@@ -30,15 +40,15 @@ def format_ratio(ratio: float) -> str:
     return f"{_significant(ratio)}×"
 
 
-def _in_largest_unit(number: float, units: tuple[str, ...], step: int) -> str:
-    """``number`` of ``units[0]``, each unit ``step`` of the one before, in the largest that shows 1 or more.
+def _largest_unit(number: float, units: tuple[str, ...], step: int) -> int:
+    """The position of the largest unit, each ``step`` of the one before, in which ``number`` shows 1 or more.
 
     The number is compared as it will be shown, so that 1023.99 KiB reads "1 MiB" and never "1,024 KiB".
     """
     unit = 0
-    while unit < len(units) - 1 and _shown_size(number / step**unit) >= step:
+    while unit < len(units) - 1 and _shown_size(quotient(number, step**unit)) >= step:
         unit += 1
-    return f"{_significant(number / step**unit)} {units[unit]}"
+    return unit
 
 
 def _shown_size(number: float) -> float:
@@ -51,9 +61,27 @@ def format_range(low: float, high: float, written: Callable[[float], str]) -> st
     return written(low) if written(low) == written(high) else f"{written(low)} – {written(high)}"
 
 
+def quotient(numerator: float, denominator: int) -> float:
+    """``numerator / denominator`` for numbers of any size; infinite where no float is large enough."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf
+
+
 def count_of(number: int, noun: str) -> str:
     """A count with its English noun: ``1 group``, ``2 groups``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _is_rounded(number: float) -> bool:
+    """Whether three significant digits leave something of ``number`` out."""
+    return math.isfinite(number) and round(number, _decimals(number)) != number
+
+
+def _decimals(number: float) -> int:
+    """How many decimals three significant digits have; 0 for 0 and from 100 on."""
+    return max(0, 2 - math.floor(math.log10(abs(number)))) if number else 0
 
 
 def _significant(number: float) -> str:
@@ -64,6 +92,6 @@ def _significant(number: float) -> str:
         return "∞" if number > 0 else "-∞"
     if number == int(number):
         return f"{int(number):,}"
-    decimals = max(0, 2 - math.floor(math.log10(abs(number))))
+    decimals = _decimals(number)
     shown = f"{number:,.{decimals}f}"
     return shown.rstrip("0").rstrip(".") if decimals else shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from lessons_lib.base.units import quotient
 from lessons_lib.base.validate import require_int
 
 
@@ -44,5 +45,5 @@ def onchip_reuse(tile_bytes: int, reuse_count: int, onchip_budget_bytes: int) ->
     return {
         "fits_onchip": fits,
         "avoided_read_bytes": tile_bytes * (reuse_count - 1) if fits else 0,
-        "budget_utilization": tile_bytes / onchip_budget_bytes,
+        "budget_utilization": quotient(tile_bytes, onchip_budget_bytes),
     }

@@ -145,7 +145,8 @@ class Panel(LiveBox):
         self._picture_view.value = self._svg
         self._table_view.value = self.table(self.result).html()
         # The line keeps its height when it is empty, so that the picture below never jumps.
+        edge = "#D55E00" if self._note else "transparent"
         self._note_view.value = (
-            f'<div role="status" lang="{language_tag()}" style="min-height:20px;line-height:20px;font-size:13px;'
-            f'color:#b14500">{escape(str(self._note)) if self._note else "&nbsp;"}</div>'
+            f'<div role="status" lang="{language_tag()}" style="min-height:22px;line-height:22px;font-size:13px;'
+            f'padding-left:8px;border-left:4px solid {edge}">{escape(str(self._note or ""))}</div>'
         )

@@ -100,14 +100,14 @@ class Quiz(LiveBox):
 
     def _explain(self, index: int) -> None:
         choice = self.questions[index].choices[self._radios[index].value]
-        mark, verdict, colour = ("✓", _RIGHT, "#00664a") if choice.right else ("✗", _WRONG, "#b14500")
-        self._feedback[index].value = _paragraph(f"{mark} {verdict} {choice.why}", colour=colour, live=True)
+        mark, verdict, colour = ("✓", _RIGHT, "#009E73") if choice.right else ("✗", _WRONG, "#D55E00")
+        self._feedback[index].value = _paragraph(f"{mark} {verdict} {choice.why}", edge=colour, live=True)
         self._count()
 
     def _count(self) -> None:
         answered = sum(answer is not None for answer in self.answers)
         words = _SCORE.format(answered=answered, total=len(self.questions), right=self.score)
-        self._score.value = _paragraph(str(words), colour="#57606a", live=True)
+        self._score.value = _paragraph(str(words), live=True)
 
 
 class Vote(LiveBox):
@@ -152,7 +152,7 @@ class Vote(LiveBox):
     def _note(self) -> None:
         if self._buttons.value is not None:
             label = self.options[self._buttons.value][0]
-            self._noted.value = _paragraph(str(_NOTED.format(choice=label)), colour="#57606a", live=True)
+            self._noted.value = _paragraph(str(_NOTED.format(choice=label)), live=True)
 
 
 def _radio_buttons(labels: Sequence[Text]) -> Any:
@@ -163,13 +163,13 @@ def _radio_buttons(labels: Sequence[Text]) -> Any:
     )
 
 
-def _paragraph(words: str, *, bold: bool = False, colour: str = "inherit", live: bool = False) -> str:
+def _paragraph(words: str, *, bold: bool = False, edge: str = "transparent", live: bool = False) -> str:
+    # The words take the notebook's own colour, light or dark; only the edge is coloured.
     role = ' role="status"' if live else ""
-    weight = "600" if bold else "400"
+    look = "font-weight:600" if bold else f"margin-left:12px;padding-left:8px;border-left:4px solid {edge}"
     return (
         f'<div{role} lang="{language_tag()}" style="max-width:740px;min-height:22px;line-height:1.6;'
-        f'font-size:14px;margin:2px 0 2px {0 if bold else 12}px;font-weight:{weight};color:{colour}">'
-        f"{escape(words)}</div>"
+        f'font-size:14px;{look}">{escape(words)}</div>'
     )
 
 

@@ -9,7 +9,8 @@ from html import escape
 
 from lessons_lib.base.language import language_tag
 
-_CELL = "padding:3px 14px;border-bottom:1px solid #d0d7de;"
+# Colours stand in every cell: a dark notebook has its own for the cells of a table.
+_CELL = "padding:3px 14px;border-bottom:1px solid #d0d7de;color:#1b1f24;"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypedDict
 
+from lessons_lib.base.units import quotient
 from lessons_lib.base.validate import bad_argument, require_int, require_items, require_name, shown
 
 # -- a chain of operators ------------------------------------------------------------------------------------
@@ -96,7 +97,7 @@ def chain_traffic(num_ops: int, tensor_bytes: int, fused_groups: int, side_input
         "intermediate_bytes": boundary["intermediate_bytes"],
         "compulsory_bytes": compulsory,
         "total_bytes": total,
-        "bytes_ratio": (unfused["intermediate_bytes"] + compulsory) / total,
+        "bytes_ratio": quotient(unfused["intermediate_bytes"] + compulsory, total),
     }
 
 

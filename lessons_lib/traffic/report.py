@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lessons_lib.base.roofline import Interval
 from lessons_lib.base.text import Text
@@ -12,9 +11,7 @@ from lessons_lib.base.validate import require_real
 from lessons_lib.show.intervals import IntervalRow, draw_intervals
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
-
-if TYPE_CHECKING:
-    from lessons_lib.traffic.lab import ChainMeasurement
+from lessons_lib.traffic.measurement import ChainMeasurement
 
 _UNFUSED = Text(zh="四遍", en="four passes")
 _TILED = Text(zh="逐块一遍", en="one tiled pass")

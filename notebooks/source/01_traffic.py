@@ -227,7 +227,7 @@ print(boundary_traffic(boundary_bytes, cuts)["intermediate_bytes"] // MIB, "MiB"
 from lessons_lib import Operator, plan_traffic
 
 graph = [Operator("f", ["x"], "t"), Operator("g", ["t"], "u"), Operator("h", ["t"], "v")]
-sizes = {name: 64 * MIB for name in ("x", "t", "u", "v")}
+sizes = dict.fromkeys(["x", "t", "u", "v"], 64 * MIB)
 plans = {
     "f | g | h": [["f"], ["g"], ["h"]],
     "f g h": [["f", "g", "h"]],

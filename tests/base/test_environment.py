@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from lessons_lib.base import environment as env
-from lessons_lib.base.environment import Gpu
+from lessons_lib.base.environment import FoundGpu
 from lessons_lib.base.language import current_language, use_language
 from lessons_lib.base.text import Text
 
-T4 = Gpu("nvidia", "Tesla T4", (7, 5), "sm_75", 15360 * 2**20)
-P100 = Gpu("nvidia", "Tesla P100-PCIE-16GB", (6, 0), "sm_60", 16384 * 2**20)
-MI300X = Gpu("amd", "AMD Instinct MI300X", None, "gfx942", 206141652992)
+T4 = FoundGpu("nvidia", "Tesla T4", (7, 5), "sm_75", 15360 * 2**20)
+P100 = FoundGpu("nvidia", "Tesla P100-PCIE-16GB", (6, 0), "sm_60", 16384 * 2**20)
+MI300X = FoundGpu("amd", "AMD Instinct MI300X", None, "gfx942", 206141652992)
 
 
 @pytest.fixture(autouse=True)
@@ -173,9 +173,11 @@ def test_free_memory_of_this_machine_is_plausible() -> None:
 def test_nvidia_smi_is_understood() -> None:
     two = env.parse_nvidia_smi("Tesla T4, 7.5, 15360\nTesla P100-PCIE-16GB, 6.0, 16384\n")
     assert two == (T4, P100)
-    assert env.parse_nvidia_smi("NVIDIA GB10, 12.1, [N/A]\n") == (Gpu("nvidia", "NVIDIA GB10", (12, 1), "sm_121"),)
+    assert env.parse_nvidia_smi("NVIDIA GB10, 12.1, [N/A]\n") == (
+        FoundGpu("nvidia", "NVIDIA GB10", (12, 1), "sm_121"),
+    )
     old_driver = env.parse_nvidia_smi("Tesla K80, 11441\n")
-    assert old_driver == (Gpu("nvidia", "Tesla K80", memory_bytes=11441 * 2**20),)
+    assert old_driver == (FoundGpu("nvidia", "Tesla K80", memory_bytes=11441 * 2**20),)
     assert env.parse_nvidia_smi("No devices were found\n") == ()
     assert env.parse_nvidia_smi("") == ()
 
@@ -184,8 +186,8 @@ def test_kfd_is_understood() -> None:
     properties = "cpu_cores_count 0\nsimd_count 1216\ngfx_target_version 90402\ndrm_render_minor 128\nodd line x\n"
     bank = "heap_type 1\nsize_in_bytes 206141652992\nflags 0\n"
     assert env.parse_kfd_node(properties, [bank], "AMD Instinct MI300X") == MI300X
-    assert env.parse_kfd_node("gfx_target_version 90010\n", []) == Gpu("amd", "AMD GPU", target="gfx90a")
-    assert env.parse_kfd_node("gfx_target_version 110501\n", []) == Gpu("amd", "AMD GPU", target="gfx1151")
+    assert env.parse_kfd_node("gfx_target_version 90010\n", []) == FoundGpu("amd", "AMD GPU", target="gfx90a")
+    assert env.parse_kfd_node("gfx_target_version 110501\n", []) == FoundGpu("amd", "AMD GPU", target="gfx1151")
     assert env.parse_kfd_node("cpu_cores_count 16\ngfx_target_version 0\n", [bank]) is None
     assert env.parse_kfd_node("", []) is None
 
@@ -203,7 +205,7 @@ def test_kfd_is_understood() -> None:
         ("GPU-5ac6", (T4, P100)),
     ],
 )
-def test_hidden_gpus_are_left_out(setting: str | None, left: tuple[Gpu, ...]) -> None:
+def test_hidden_gpus_are_left_out(setting: str | None, left: tuple[FoundGpu, ...]) -> None:
     assert env.visible((T4, P100), setting) == left
 
 
@@ -231,11 +233,11 @@ def test_an_old_driver_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
         (True, [P100, T4], "gpu", "Tesla T4"),
         (True, [MI300X], "gpu", "MI300X"),
         (True, [P100], "interpreter", "6.0"),
-        (True, [Gpu("nvidia", "Tesla K80")], "interpreter", "Tesla K80"),
+        (True, [FoundGpu("nvidia", "Tesla K80")], "interpreter", "Tesla K80"),
         (True, [], "interpreter", "CPU"),
     ],
 )
-def test_the_mode_of_triton_and_its_reason(installed: bool, gpus: list[Gpu], mode: str, told: str) -> None:
+def test_the_mode_of_triton_and_its_reason(installed: bool, gpus: list[FoundGpu], mode: str, told: str) -> None:
     found, reason = env.triton_mode(installed, gpus)
     assert found == mode
     assert told in reason.zh
@@ -246,7 +248,7 @@ def test_the_mode_of_triton_and_its_reason(installed: bool, gpus: list[Gpu], mod
     ("capability", "usable"), [((7, 4), False), ((7, 5), True), ((8, 0), True), ((12, 0), True), (None, False)]
 )
 def test_capability_7_5_is_where_it_begins(capability: tuple[int, int] | None, usable: bool) -> None:
-    assert Gpu("nvidia", "any", capability).usable_by_triton is usable
+    assert FoundGpu("nvidia", "any", capability).usable_by_triton is usable
 
 
 # -- packages and fonts --------------------------------------------------------------------------------------
@@ -380,7 +382,7 @@ def test_the_rows_tell_what_was_found() -> None:
         cpu_name="Xeon",
         cpu_cores=2,
         free_memory_bytes=12 * 2**30,
-        gpus=(T4, Gpu("amd", "AMD GPU")),
+        gpus=(T4, FoundGpu("amd", "AMD GPU")),
         packages={"torch": "2.11.0"},
         triton_mode="none",
         triton_reason=Text(zh="原因", en="reason"),

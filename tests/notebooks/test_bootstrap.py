@@ -32,6 +32,9 @@ MIRROR = "git+https://mirror.example/course@main"
 RUNNER = """
 import ast, asyncio, inspect, sys
 sys.path[:] = [place for place in sys.path if "site-packages" not in place] + ["there"]
+# The course itself may be installed as an editable package, which has a finder of its own.
+editable = [finder for finder in sys.meta_path if getattr(finder, "__module__", "").startswith("__editable__")]
+sys.meta_path[:] = [finder for finder in sys.meta_path if finder not in editable]
 {guards}
 code = compile(open("cell.py", encoding="utf-8").read(), "cell.py", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 space = {{"__name__": "__main__"}}

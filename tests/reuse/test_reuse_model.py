@@ -58,3 +58,7 @@ def test_a_bad_argument_is_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"(?s)^参数 {name} .*{re.escape(repr(value))}.*\n{name} ") as caught:
         onchip_reuse(**{**ARGUMENTS, name: value})
     assert ("type" in str(caught.value)) == (type(value) is not int)
+
+
+def test_a_quotient_too_large_for_a_float_is_infinite() -> None:
+    assert onchip_reuse(10**400, 1, 1)["budget_utilization"] == float("inf")

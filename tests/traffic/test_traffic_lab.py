@@ -12,23 +12,20 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
+from lessons_lib.base.spread import Spread  # noqa: E402
 from lessons_lib.base.text import Text  # noqa: E402
 from lessons_lib.base.units import KIB, MIB  # noqa: E402
-from lessons_lib.traffic import lab  # noqa: E402
+from lessons_lib.traffic import lab, measurement, prediction  # noqa: E402
 from lessons_lib.traffic.lab import (  # noqa: E402
-    Calibration,
-    ChainMeasurement,
-    Spread,
     affordable_bytes,
     chain_input,
-    explain_gap,
-    explain_naive_gap,
     measure_chain,
-    predict_chain,
     run_tiled,
     run_unfused,
     time_tiled,
 )
+from lessons_lib.traffic.measurement import ChainMeasurement  # noqa: E402
+from lessons_lib.traffic.prediction import Calibration, explain_gap, explain_naive_gap, predict_chain  # noqa: E402
 
 MILLISECOND = 1e-3
 
@@ -298,11 +295,11 @@ def test_notes_follow_the_measurement(measured: ChainMeasurement) -> None:
 
 def test_both_languages_fill_the_same_fields() -> None:
     for text in (
-        *lab._REASONS.values(),
-        *lab._NAIVE_REASONS.values(),
-        lab._SIZED_DOWN,
-        lab._STREAMING_NOTE,
-        lab._BUSY_NOTE,
+        *prediction._REASONS.values(),
+        *prediction._NAIVE_REASONS.values(),
+        measurement._SIZED_DOWN,
+        measurement._STREAMING_NOTE,
+        measurement._BUSY_NOTE,
     ):
         zh, en = ({field for _, field, _, _ in string.Formatter().parse(t) if field} for t in (text.zh, text.en))
         assert zh == en, text
