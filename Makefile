@@ -1,0 +1,47 @@
+# make help            every command, for macOS and Linux; README.md has the same without make.
+
+.DEFAULT_GOAL := help
+.PHONY: help lab reset setup notebooks test bench constraints clean
+
+# What a person may set on the command line; the tools read them from the environment.
+export EDITION PORT LESSON PARTS PYTHON TORCH_INDEX
+
+TOOL = python=$$(sh tools/find_python.sh) && exec "$$python" -m
+READY = python=$$(sh tools/find_python.sh) && "$$python" -m tools.environment
+
+help:
+	@echo "make lab [EDITION=zh|en] [PORT=8888]   打开课程 / open the course"
+	@echo "make reset LESSON=01 [EDITION=zh|en]   一课的新副本，旧的不动 / a fresh copy of a lesson beside yours"
+	@echo "make setup                             只准备环境 / the environment only"
+	@echo "make test [PARTS=\"unit nbval\"]         检查一切 / check everything"
+	@echo "make notebooks                         由源文件生成课程 / build the lessons from their sources"
+	@echo "make bench                             测速，写入 benchmarks/RESULTS.md / measure"
+	@echo "make constraints                       重新固定版本 / pin the versions anew"
+	@echo "make clean                             删除环境和缓存，不动 work/ / remove environment and caches, never work/"
+	@echo "PYTHON=/path/to/python3  TORCH_INDEX=<mirror of https://download.pytorch.org/whl/cpu>"
+
+lab:
+	@$(TOOL) tools.lab
+
+reset:
+	@$(TOOL) tools.reset
+
+setup:
+	@$(READY)
+
+test:
+	@$(TOOL) tools.checks
+
+notebooks:
+	@$(READY) --dev && .venv/bin/python -m notebooks.build
+
+bench:
+	@$(READY) --dev && .venv/bin/python -m benchmarks
+
+constraints:
+	@$(READY) --dev && .venv/bin/python -m pip install --quiet uv && .venv/bin/python -m tools.constraints
+
+# .cache/jupyter stays: it remembers which of the learner's notebooks are trusted.
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info artifacts
+	find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +

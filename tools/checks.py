@@ -1,0 +1,97 @@
+"""Every check of the project, one after the other, each timed; a failed one does not stop the rest.
+
+python -m tools.checks [part ...]        or: make test PARTS="unit nbval"
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tools import edition, environment, say
+from tools.project import ROOT
+from tools.say import Stop, tell
+
+_PYTEST = ("-m", "pytest")
+_WORKERS = ("-n", "2")
+
+
+def notebook_folders(root: Path = ROOT) -> list[str]:
+    """Every folder with built notebooks, relative to the root; strict nbval over none would prove nothing."""
+    folders = {path.parent.relative_to(root) for path in root.glob("notebooks/**/*.ipynb")}
+    found = sorted(folder.as_posix() for folder in folders if not folder.name.startswith("."))
+    if not found:
+        raise Stop("没有可检查的课程：先运行 make notebooks。", "No built notebook to check: run make notebooks.")
+    return found
+
+
+def nbval() -> tuple[str, ...]:
+    """Strict nbval; a notebook's cells stay on one worker, in order."""
+    strict = ("--nbval", "--nbval-current-env", "--nbval-cell-timeout=120", "-p", "no:cacheprovider")
+    return (*_PYTEST, *strict, *_WORKERS, "--dist", "loadfile", *notebook_folders())
+
+
+# Quick ones first. Each gives the arguments of the environment's Python.
+PARTS: dict[str, Callable[[], Sequence[str]]] = {
+    "ruff": lambda: ("-m", "ruff", "check", "."),
+    "format": lambda: ("-m", "ruff", "format", "--check", "."),
+    "mypy": lambda: ("-m", "mypy"),
+    "imports": lambda: ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"),
+    "unit": lambda: (*_PYTEST, "tests", "--ignore=tests/browser", *_WORKERS),
+    "notebooks": lambda: ("-m", "notebooks.build", "--check"),
+    "nbval": nbval,
+    "browser": lambda: (*_PYTEST, "tests/browser"),
+}
+
+
+def selected(names: Sequence[str]) -> list[str]:
+    """The parts named, in the order in which they run; all of them when none is named."""
+    unknown = sorted(set(names) - set(PARTS))
+    if unknown:
+        raise Stop(
+            f"没有这样的部分：{' '.join(unknown)}；可选：{' '.join(PARTS)}。",
+            f"There is no part {' '.join(unknown)}; choose from: {' '.join(PARTS)}.",
+        )
+    return [part for part in PARTS if part in names or not names]
+
+
+def run_part(part: str, python: Path) -> tuple[bool, float]:
+    """Run one part with its output in view: whether it went well, and its seconds."""
+    print(f"\n━━ {part} " + "━" * (76 - len(part)), flush=True)
+    started = time.perf_counter()
+    try:
+        code = subprocess.run([str(python), *PARTS[part]()], cwd=ROOT, check=False).returncode
+    except Stop as stop:
+        print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
+        code = 1
+    return code == 0, time.perf_counter() - started
+
+
+def summary(results: dict[str, tuple[bool, float]]) -> str:
+    """The table at the end."""
+    rows = [
+        f"{part:<10} {'ok' if good else 'FAILED':<7} {seconds:7.1f} s" for part, (good, seconds) in results.items()
+    ]
+    total = f"{'total':<18} {sum(seconds for _, seconds in results.values()):7.1f} s"
+    bad = " ".join(part for part, (good, _) in results.items() if not good)
+    return "\n".join(["", *rows, total, f'again: make test PARTS="{bad}"' if bad else "all is well"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.checks", description="Check everything.")
+    parser.add_argument("parts", nargs="*", help=f"of {' '.join(PARTS)}; default: all")
+    parts = selected(parser.parse_args().parts or os.environ.get("PARTS", "").split())
+    say.use_edition(edition.chosen(None))
+    python = environment.ensure(dev=True)
+    tell(f"检查：{' '.join(parts)}", f"Checking: {' '.join(parts)}")
+    results = {part: run_part(part, python) for part in parts}
+    print(summary(results), flush=True)
+    return 0 if all(good for good, _ in results.values()) else 1
+
+
+if __name__ == "__main__":
+    say.run(main)
