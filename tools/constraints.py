@@ -48,7 +48,7 @@ def main() -> int:
     beside = Path(sys.executable).with_name("uv")
     uv = str(beside) if beside.exists() else shutil.which("uv")
     if not uv:
-        raise Stop("缺少 uv：pip install uv。", "uv is missing: pip install uv.")
+        raise Stop("缺少 uv，请先运行：pip install uv", "uv is missing: pip install uv.")
     for python in PYTHONS:
         pins = compile_pins(python, uv)
         path = CONSTRAINTS / f"py{python.replace('.', '')}.txt"

@@ -26,5 +26,5 @@ def chosen(name: str | None) -> str:
     if not name:
         return of_locale(os.environ, locale.getlocale()[0] or "")
     if name not in EDITIONS:
-        raise Stop(f"EDITION 只能是 zh 或 en，收到 {name!r}。", f"EDITION must be zh or en, got {name!r}.")
+        raise Stop(f"EDITION 只能是 zh 或 en，收到的是 {name!r}。", f"EDITION must be zh or en, got {name!r}.")
     return name

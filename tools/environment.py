@@ -116,7 +116,8 @@ def _make_venv() -> None:
             f"{VENV} exists, was not made here, and is left alone: rename or move it, then run this again.",
         )
     tell(
-        f"创建 Python 环境 .venv（{sys.executable}）…", f"Making the Python environment .venv ({sys.executable}) ..."
+        f"正在创建 Python 环境 .venv（{sys.executable}）…",
+        f"Making the Python environment .venv ({sys.executable}) ...",
     )
     VENV.mkdir(exist_ok=True)
     MARKER.touch()
@@ -137,10 +138,10 @@ def _install(fingerprint: str, extras: tuple[str, ...]) -> None:
     constraints = this_constraints()
     if constraints:
         name = f"constraints/{constraints.name}"
-        tell(f"安装，约一分钟（版本见 {name}）…", f"Installing, about a minute (versions: {name}) ...")
+        tell(f"正在安装，约一分钟（版本见 {name}）…", f"Installing, about a minute (versions: {name}) ...")
     else:
         tell(
-            "安装：这个 Python 没有固定的版本列表，使用各软件包的最新版…",
+            "正在安装：这个 Python 没有固定的版本列表，使用各软件包的最新版…",
             "Installing: there are no pins for this Python, so the newest packages are taken ...",
         )
     pins = ["--constraint", str(constraints)] if constraints else []
@@ -170,7 +171,7 @@ def _install_torch(requirement: str, extras: Iterable[str]) -> bool:
     # A pip before 23.3 downloads whole wheels to answer "what would you install?".
     pip(["install", "--quiet", "--retries", "2", "pip>=23.3"])
     index = torch_source.named_index() or CPU_INDEX
-    tell(f"从 {index} 取 torch…", f"Taking torch from {index} ...")
+    tell(f"正在从 {index} 下载 torch…", f"Taking torch from {index} ...")
     for sources in (["--index-url", index, "--retries", "0", "--timeout", "10"], []):
         wanted = ["--no-deps", requirement, *sources]
         try:
@@ -185,7 +186,7 @@ def _install_torch(requirement: str, extras: Iterable[str]) -> bool:
 
 def _tell_left_out() -> None:
     tell(
-        "注意：没有安装 torch（这里拿不到它的小体积 CPU 版，而 CUDA 版约 3 GB）。缺少它的课：04、05；其余都完整。\n"
+        "注意：没有安装 torch（这里下载不到体积小的 CPU 版，而 CUDA 版约 3 GB）。受影响的课：04、05；其余不受影响。\n"
         f"  再试一次：make setup TORCH_INDEX=<{CPU_INDEX} 的镜像>",
         "Note: torch was left out (its small CPU build cannot be had here, and the CUDA build is about 3 GB). "
         "Lessons that miss it: 04, 05; the others are whole.\n"

@@ -40,7 +40,7 @@ def prepare_lessons(python: Path, name: str) -> Path:
     for path in lessons.outdated(source, target):
         lesson = lessons.number(path)
         tell(
-            f"课程 {lesson} 有新版本（你的副本没有动）：make reset LESSON={lesson}",
+            f"第 {lesson} 课有新版本（你的副本没有动），要取新版：make reset LESSON={lesson}",
             f"Lesson {lesson} has a newer version (yours was left alone): make reset LESSON={lesson}",
         )
     return target
@@ -52,7 +52,7 @@ def serve(python: Path, prefix: Path, folder: Path, name: str, *, port: str, bro
     jupyter.write_settings(prefix, name)
     command = jupyter.command(python, folder, start, port=port, browser=browser, root=jupyter.is_root())
     since = jupyter.now()
-    tell("启动 JupyterLab…", "Starting JupyterLab ...")
+    tell("正在启动 JupyterLab…", "Starting JupyterLab ...")
     server = subprocess.Popen(command, env=jupyter.environment(), cwd=folder)
     # Ctrl-C reaches Jupyter too, which asks whether to stop; its answer counts. A plain kill is passed on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -70,7 +70,7 @@ def _this_environment() -> tuple[Path, Path]:
     """The environment that runs this, for conda: its Python and its folder."""
     if not importlib.util.find_spec("jupyterlab"):
         raise Stop(
-            "这个环境里没有 JupyterLab：conda env create -f environment.yml，再 conda activate operator-fusion。",
+            "这个环境里没有 JupyterLab，先 conda env create -f environment.yml，再 conda activate operator-fusion。",
             "No JupyterLab in this environment: conda env create -f environment.yml, conda activate operator-fusion.",
         )
     return Path(sys.executable), Path(sys.prefix)
@@ -102,7 +102,7 @@ def main() -> int:
     name = edition.chosen(options.edition)
     say.use_edition(name)
     if options.port and not options.port.isdecimal():
-        raise Stop(f"PORT 应是数字，收到 {options.port!r}。", f"PORT must be a number, got {options.port!r}.")
+        raise Stop(f"PORT 应是数字，收到的是 {options.port!r}。", f"PORT must be a number, got {options.port!r}.")
     python, prefix = _this_environment() if options.here else (environment.ensure(), VENV)
     folder = prepare_lessons(python, name)
     browser = not options.no_browser and jupyter.has_display(sys.platform, os.environ)

@@ -55,7 +55,7 @@ def find(lesson: str, source: Path) -> Path:
     if len(found) != 1:
         listed = ", ".join(name.split("_")[0] for name in lessons)
         raise Stop(
-            f"没有课程 {lesson!r}；用法：make reset LESSON=01。现有：{listed}。",
+            f"没有 {lesson!r} 这一课；用法：make reset LESSON=01。现有：{listed}。",
             f"There is no lesson {lesson!r}; use make reset LESSON=01. There are: {listed}.",
         )
     return Path(found[0])
@@ -85,11 +85,30 @@ def _course_files(source: Path) -> Iterator[Path]:
             yield name
 
 
+def for_learner(notebook: str) -> str:
+    """The text of a built notebook as a learner gets it: cells that answer a question asked before lose their output.
+
+    The built notebook keeps it, for readers on the web and for the tests.
+    """
+    book = json.loads(notebook)
+    for cell in book["cells"]:
+        if "answer" in cell["metadata"].get("tags", ()):
+            cell.update(outputs=[], execution_count=None)
+    return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+
+
 def _copy_whole(source: Path, target: Path) -> None:
     """Copy under another name first, so that an interrupted copy is never taken for a lesson."""
     part = target.with_name(f".{target.name}.part")
-    shutil.copyfile(source, part)
+    _write_part(source, part)
     part.replace(target)
+
+
+def _write_part(source: Path, part: Path) -> None:
+    if source.suffix == ".ipynb":
+        part.write_text(for_learner(source.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        shutil.copyfile(source, part)
 
 
 def _digest(path: Path) -> str:

@@ -88,7 +88,7 @@ def explained(output: str) -> Stop:
     tail = "".join(output.splitlines(keepends=True)[-15:])
     tell(f"pip 的最后几行：\n{tail}", f"pip's last lines:\n{tail}")
     return Stop(
-        "安装失败：原因见上面 pip 的输出；修好后再运行一次。",
+        "安装失败：原因见上面 pip 的输出；解决后再运行一次。",
         "The installation failed: pip's output above says why; mend that and run it again.",
     )
 

@@ -118,9 +118,9 @@ def environment() -> Environment:
     )
 
 
-_UNKNOWN = Text(zh="无法得知", en="cannot be told")
+_UNKNOWN = Text(zh="无法得知", en="unknown")
 _MISSING = Text(zh="未安装", en="not installed")
-_CORES = Text(zh="{name}，可用逻辑核 {cores} 个", en="{name}, logical cores usable: {cores}")
+_CORES = Text(zh="{name}，可用逻辑核心 {cores} 个", en="{name}, logical cores usable: {cores}")
 _SYSTEM_NAMES: Mapping[System, Text] = {
     "Linux": Text(zh="Linux", en="Linux"),
     "macOS": Text(zh="macOS", en="macOS"),
@@ -133,7 +133,7 @@ _PLACE_NAMES: Mapping[Place, Text] = {
     "modelscope": Text(zh="魔搭 ModelScope（{system}）", en="ModelScope ({system})"),
     "binder": Text(zh="Binder（{system}）", en="Binder ({system})"),
     "jupyterlite": Text(zh="JupyterLite（{system}）", en="JupyterLite ({system})"),
-    "local": Text(zh="这台机器（{system}）", en="this machine ({system})"),
+    "local": Text(zh="本机（{system}）", en="this machine ({system})"),
 }
 _FONT_WORDS: Mapping[bool | None, Text] = {
     True: Text(zh="有", en="yes"),
@@ -440,7 +440,7 @@ def triton_mode(installed: bool, found: Iterable[FoundGpu]) -> tuple[TritonMode,
     if listed:
         return "interpreter", _OLD_GPU.format(name=listed[0].name, found=_capability_words(listed[0]))
     return "interpreter", Text(
-        zh="没有 GPU，用解释器在 CPU 上运行：结果正确，快慢没有意义",
+        zh="没有 GPU，用解释器在 CPU 上运行：结果正确，快慢不作数",
         en="no GPU: the interpreter runs kernels on the CPU, for right results and not for speed",
     )
 

@@ -95,8 +95,8 @@ def speedup_interval(before: Interval, after: Interval) -> Interval:
     """How many times faster ``after`` is than ``before``: an interval of ratios.
 
     Its two ends are ``before.low / after.low`` (both overlap perfectly) and ``before.high / after.high``
-    (neither overlaps at all), the smaller first. The *same* assumption holds on both sides; mixing them
-    (``before.high / after.low``) would widen the interval by machines that do not exist.
+    (neither overlaps at all), the smaller first. The *same* assumption holds on both sides, as for kernels of one
+    kind on one device; where the two sides overlap differently, the quotient may lie outside.
 
     Raises:
         ValueError: ``after`` takes no time.

@@ -42,5 +42,10 @@ class Text:
         return f"{self.zh}\n{self.en}"
 
 
+def sentences(*words: object) -> str:
+    """Sentences one after another in the language in use: Chinese ones need no space between them."""
+    return ("" if current_language() == "zh" else " ").join(str(sentence) for sentence in words)
+
+
 def _in_language(value: object, language: Language) -> object:
     return value.text_in(language) if isinstance(value, Text) else value

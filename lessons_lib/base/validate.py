@@ -68,14 +68,14 @@ def require_choice(name: str, value: object, choices: Iterable[object]) -> None:
     options = list(choices)
     if value not in options:
         listed = ", ".join(repr(option) for option in options)
-        raise _out_of_range(name, value, Text(zh=f"下列之一：{listed}", en=f"one of: {listed}"))
+        raise _out_of_range(name, value, Text(zh=f"是下列之一：{listed}", en=f"one of: {listed}"))
 
 
 def require_items(name: str, value: object) -> tuple[object, ...]:
-    """``value`` as a tuple, if it can be gone through and is not one string.
+    """``value`` as a tuple, if it is iterable and not a single string.
 
     Raises:
-        ValueError: a string, which would fall apart into letters, or nothing that can be gone through.
+        ValueError: a string, which would fall apart into letters, or something that is not iterable.
     """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise _wrong_type(name, value, Text(zh="列表或元组（list、tuple）", en="a list or a tuple"))

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from lessons_lib.base.language import language_tag
-from lessons_lib.base.text import Text
+from lessons_lib.base.text import Text, sentences
 
 Status = Literal["open", "wrong", "right"]
 
@@ -18,17 +18,17 @@ _OPEN = Text(
     zh="还没有完成：把 None 换成你的答案，再运行这一格。",
     en="Not done yet: replace None with your answer and run this cell again.",
 )
-_RIGHT = Text(zh="正确：{cases} 组数全部吻合。", en="Right: all {cases} cases agree.")
+_RIGHT = Text(zh="正确：{cases} 个用例全部吻合。", en="Right: all {cases} cases agree.")
 _RIGHT_VALUE = Text(zh="正确。", en="Right.")
 _GOT = Text(zh="{call} 得到 {got}，应为 {expected}。", en="{call} gives {got}; it should be {expected}.")
-_GOT_VALUE = Text(zh="你的答案是 {got}，不对。", en="Your answer is {got}; that is not it.")
+_GOT_VALUE = Text(zh="你的答案是 {got}，不对。", en="Your answer is {got}; that is not right.")
 _NO_NUMBER = Text(
     zh="{call} 得到 {got}（{kind}），这里需要一个数。",
     en="{call} gives {got} ({kind}); a number is needed here.",
 )
 _RAISED = Text(
     zh="{call} 在第 {line} 行出错：{kind}: {message}",
-    en="{call} failed in its line {line}: {kind}: {message}",
+    en="{call} failed on line {line}: {kind}: {message}",
 )
 _NOT_CALLABLE = Text(zh="这里需要一个函数，收到的是 {got}。", en="A function is needed here, got {got}.")
 _HINT = Text(zh="提示 {number}", en="Hint {number}")
@@ -98,8 +98,7 @@ class FunctionExercise:
             problem = self._problem(attempt, case)
             if problem is not None:
                 return problem
-        words = f"{_RIGHT.format(cases=len(self.cases))} {self.done}"
-        return Feedback("right", words)
+        return Feedback("right", sentences(_RIGHT.format(cases=len(self.cases)), self.done))
 
     def _problem(self, attempt: Callable[..., object], case: Mapping[str, Any]) -> Feedback | None:
         arguments = ", ".join(f"{name}={value}" for name, value in case.items())
@@ -121,7 +120,7 @@ class FunctionExercise:
         return self._say("wrong", words, *[m.words for m in self.mistakes if m.gives(**case) == got][:1])
 
     def _say(self, status: Status, *words: object) -> Feedback:
-        return Feedback(status, " ".join(map(str, words)), tuple(map(str, self.hints)))
+        return Feedback(status, sentences(*words), tuple(map(str, self.hints)))
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,8 @@ class ValueExercise:
             return Feedback("open", str(_OPEN), hints)
         if not isinstance(attempt, bool) and isinstance(attempt, Real):
             if attempt == self.answer:
-                return Feedback("right", f"{_RIGHT_VALUE} {self.done}")
+                return Feedback("right", sentences(_RIGHT_VALUE, self.done))
             known = self.mistakes.get(float(attempt))
             if known is not None:
-                return Feedback("wrong", f"{_GOT_VALUE.format(got=attempt)} {known}", hints)
+                return Feedback("wrong", sentences(_GOT_VALUE.format(got=attempt), known), hints)
         return Feedback("wrong", str(_GOT_VALUE.format(got=repr(attempt))), hints)

@@ -54,7 +54,7 @@ def _draw_row(picture: Picture, y: float, row: IntervalRow, scale: float) -> Non
 
 
 def _draw_legend(picture: Picture, y: float, *, measured: bool) -> None:
-    picture.interval_bar(_LEFT, _LEFT + 14, _LEFT + 28, y - 10, 10)
+    picture.interval_bar(_LEFT, _LEFT, _LEFT + 28, y - 10, 10)
     picture.text(_LEFT + 36, y, _PREDICTED, colour=MUTED)
     if measured:
         picture.measured_mark(_LEFT + 180, y - 10, 10)

@@ -11,4 +11,6 @@ from lessons_lib.show.table import Table
 def machine_report() -> Shown:
     """The learner's machine: Python, processor, memory, GPU, Triton and the packages that lessons use."""
     header = [str(Text(zh="项目", en="what")), str(Text(zh="这台机器", en="this machine"))]
-    return report(Table(header, [[str(label), str(value)] for label, value in environment().rows()]))
+    edition = (Text(zh="课程语言", en="Edition"), Text(zh="中文", en="English"))
+    rows = [edition, *environment().rows()]
+    return report(Table(header, [[str(label), str(value)] for label, value in rows]))

@@ -142,7 +142,8 @@ class Picture:
 
     def interval_bar(self, x_zero: float, x_low: float, x_high: float, y: float, height: float) -> None:
         """A prediction: solid up to its low end, hatched on to its high end."""
-        self._box(x_zero, y, max(1.0, x_low - x_zero), height, radius=2, fill=PREDICTED, stroke="none")
+        if x_low > x_zero:
+            self._box(x_zero, y, x_low - x_zero, height, radius=2, fill=PREDICTED, stroke="none")
         self._box(x_low, y, max(1.0, x_high - x_low), height, radius=0, fill="#e6eaee", stroke=PREDICTED)
         for x in range(int(x_low) + 6, int(x_high), 6):
             self._drawing.append(drawsvg.Line(x, y, x - 4, y + height, stroke=PREDICTED, stroke_width=1))

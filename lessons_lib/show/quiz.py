@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from lessons_lib.base.language import language_tag
-from lessons_lib.base.text import Text
+from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.validate import require_int
 from lessons_lib.show.controls import html_view
 from lessons_lib.show.live import LiveBox
@@ -20,10 +20,10 @@ _SCORE = Text(
 )
 _NOTED = Text(
     zh="已记下你的猜测：{choice}。先不看答案，往下做。",
-    en="Your guess is noted: {choice}. Go on before you look.",
+    en="Your guess is noted: {choice}. Carry on; do not look up the answer yet.",
 )
 _RIGHT = Text(zh="对。", en="Right.")
-_WRONG = Text(zh="不对。", en="Not so.")
+_WRONG = Text(zh="不对。", en="Not right.")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Question:
     def __post_init__(self) -> None:
         if len(self.choices) < 2 or sum(choice.right for choice in self.choices) != 1:
             raise ValueError(
-                "choices 至少要有两项，且恰好一项正确。\nchoices needs two or more, exactly one of them right."
+                "choices 至少要有两项，且恰好有一项正确。\nchoices needs two or more, exactly one of them right."
             )
 
 
@@ -101,7 +101,7 @@ class Quiz(LiveBox):
     def _explain(self, index: int) -> None:
         choice = self.questions[index].choices[self._radios[index].value]
         mark, verdict, colour = ("✓", _RIGHT, "#009E73") if choice.right else ("✗", _WRONG, "#D55E00")
-        self._feedback[index].value = _paragraph(f"{mark} {verdict} {choice.why}", edge=colour, live=True)
+        self._feedback[index].value = _paragraph(f"{mark} {sentences(verdict, choice.why)}", edge=colour, live=True)
         self._count()
 
     def _count(self) -> None:

@@ -46,11 +46,12 @@ def epilogue_plans(
         element_bytes: of every tensor, at least 1 (fp16: 2).
         launch_seconds: what each launch adds, in seconds; 0 when launches queue ahead of a busy GPU.
 
-    Counts ``2 m n k`` operations for the GEMM and none for the pointwise operators, whose few operations an
-    element hide behind their bytes; assumes that the GEMM reads each operand once.
+    Counts ``2 m n k`` operations for the GEMM and none for the pointwise operators: in kernels of their own, their
+    few operations per element hide behind their bytes; what they cost inside an epilogue is left out. Assumes that
+    the GEMM reads each operand once.
 
     Raises:
-        ValueError: a size is not an integer or is below 1.
+        ValueError: a size is not an integer or is below 1, or ``launch_seconds`` is not a number of at least 0.
     """
     m, k, n = require_int("m", m, 1), require_int("k", k, 1), require_int("n", n, 1)
     size = require_int("element_bytes", element_bytes, 1)

@@ -14,9 +14,9 @@ from lessons_lib.traffic.model import Operator, chain_traffic, plan_traffic
 def traffic_vote() -> Vote:
     """The guess before the formula: intermediate bytes of four operators in four kernels; ``value`` in bytes."""
     words = Text(
-        zh="4 个逐元素算子，每个张量 64 MiB，分成 4 个核函数。中间张量一共被读写多少？",
-        en="Four elementwise operators on 64 MiB tensors run as four kernels. How many bytes of intermediate "
-        "tensors are written and read again?",
+        zh="4 个逐元素算子，每个张量 64 MiB，一个算子一个核函数。中间张量的读写一共是多少？",
+        en="Four elementwise operators on 64 MiB tensors run as four kernels. How many bytes are written and "
+        "read for intermediate tensors in all?",
     )
     return Vote(words, [(Text(zh=f"{mib} MiB", en=f"{mib} MiB"), mib * MIB) for mib in (192, 256, 384, 512)])
 
@@ -24,7 +24,7 @@ def traffic_vote() -> Vote:
 def lab_vote() -> Vote:
     """The guess before the lab: how many times faster one tiled pass is than four passes; ``value`` is the ratio."""
     words = Text(
-        zh="在这台机器上，四个算子一次做完（逐块）比分四遍做快多少倍？",
+        zh="在这台机器上，四个算子逐块一遍做完，速度是分四遍做的几倍？",
         en="On this machine, how many times faster is one tiled pass over the data than four passes?",
     )
     ratios = (0.9, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -61,8 +61,8 @@ _CHAIN = FunctionExercise(
         Mistake(
             lambda num_ops, tensor_bytes, fused_groups, side_inputs: (2 * num_ops + side_inputs) * tensor_bytes,
             Text(
-                zh="你按算子数来算；读写发生在组与组之间，要按组数来算。",
-                en="You counted by operators; traffic arises between groups, so count by groups.",
+                zh="你是按算子的个数算的；读写发生在组与组之间，要按组的个数算。",
+                en="You counted by operators; traffic comes from group boundaries, so count by groups.",
             ),
         ),
         Mistake(
@@ -87,7 +87,7 @@ _CHAIN = FunctionExercise(
             en="Count the group boundaries first: how many lie between fused_groups groups?",
         ),
         Text(
-            zh="每个边界读写两次；链的输入读一次，输出写一次，每个旁路输入读一次。",
+            zh="每个边界上的张量写一次、读一次；链的输入读一次，输出写一次，每个旁路输入读一次。",
             en="Each boundary moves its tensor twice; the chain's input is read once, its output written once, "
             "each side input read once.",
         ),
@@ -129,10 +129,10 @@ _SWIGLU = ValueExercise(
     answer=_swiglu_saved_mib(),
     mistakes={
         128: Text(
-            zh="128 = 2 × 2 × 32，是组间边界公式给出的值。它漏了一次读："
+            zh="128 = 2 × 2 × 32，是组间边界公式给出的值。公式漏了一次读："
             "x 在分开时被两个核函数各读一次，融合后只读一次。",
-            en="128 = 2 x 2 x 32 is what the boundary formula gives. It misses a read: x is read by two kernels when "
-            "apart, and once when fused.",
+            en="128 = 2 x 2 x 32 is what the boundary formula gives. It misses a read: unfused, two kernels "
+            "each read x; fused, it is read once.",
         ),
         256: Text(
             zh="这是不融合时的总读写；题目问的是省下多少。",
@@ -143,8 +143,8 @@ _SWIGLU = ValueExercise(
             en="That is the total when all is fused; the question is how much is saved.",
         ),
         64: Text(
-            zh="64 是先融合成两个核函数（silu、mul）时的差；这里是从三个核函数到一个。",
-            en="64 is the gap from two kernels (silu, mul) to one; here there are three to start from.",
+            zh="64 是从两个核函数（silu、mul）到一个省下的；这里是从三个核函数到一个。",
+            en="64 is the saving from two kernels (silu, mul) to one; here you start from three.",
         ),
     },
     hints=(
@@ -162,7 +162,7 @@ _SWIGLU = ValueExercise(
         ),
     ),
     done=Text(
-        zh="256 − 96 = 160 MiB：分叉的输入也被省掉了一次读，边界公式看不到它。",
+        zh="256 − 96 = 160 MiB：两个算子共用的输入 x 也少读了一次，边界公式看不到这一点。",
         en="256 - 96 = 160 MiB: the second read of a shared input is saved too; the boundary formula cannot see it.",
     ),
 )
@@ -184,23 +184,23 @@ def traffic_quiz() -> Quiz:
 def _in_place() -> Question:
     return Question(
         Text(
-            zh="四个逐元素算子都改成原地（in-place）执行，仍是四个核函数。逻辑读写怎样变？",
-            en="Four elementwise operators are made in-place; they are still four kernels. What happens to logical "
-            "traffic?",
+            zh="四个逐元素算子（张量 64 MiB）都改成原地（in-place）执行，仍是四个核函数。逻辑读写怎样变？",
+            en="Four elementwise operators on 64 MiB tensors are made in-place; they are still four kernels. What "
+            "happens to logical traffic?",
         ),
         (
             Choice(
-                Text(zh="降到四分之一，因为只剩一块缓冲区", en="It falls to a quarter: there is one buffer left"),
+                Text(zh="降到四分之一，因为只剩一块缓冲区", en="It falls to a quarter: only one buffer is left"),
                 Text(
                     zh="缓冲区少了，省的是容量；每个核函数照样把它读一遍、写一遍。",
                     en="Fewer buffers save capacity; every kernel still reads that buffer and writes it.",
                 ),
             ),
             Choice(
-                Text(zh="不变", en="Nothing"),
+                Text(zh="不变", en="It stays the same"),
                 Text(
                     zh="四遍读、四遍写，仍是 8 × 64 MiB。容量峰值和读写量是两回事。",
-                    en="Four reads and four writes, still 8 x 64 MiB. Peak memory and traffic are two things.",
+                    en="Four reads and four writes, still 8 x 64 MiB. Peak memory and traffic are different things.",
                 ),
                 right=True,
             ),
@@ -218,29 +218,30 @@ def _in_place() -> Question:
 def _graphs() -> Question:
     return Question(
         Text(
-            zh="把同样四个核函数录进一张 CUDA graph 再重放，省下的是什么？",
-            en="The same four kernels are recorded into a CUDA graph and replayed. What is saved?",
+            zh="CUDA graph 把一串启动录下来，之后一次提交、整串重放。这样重放同样的四个核函数，省下的是什么？",
+            en="A CUDA graph records a run of launches and replays them with one submission. What does replaying the "
+            "same four kernels save?",
         ),
         (
             Choice(
                 Text(zh="中间读写，因为四个核函数成了一个", en="Intermediate traffic: four kernels become one"),
                 Text(
-                    zh="图里仍是四个核函数，t1 到 t3 照样写出、读回。",
+                    zh="graph 里仍是四个核函数，t1 到 t3 照样写出、读回。",
                     en="The graph still holds four kernels; t1 to t3 are still written and read.",
                 ),
             ),
             Choice(
                 Text(zh="启动次数降到 1，读写也降到 128 MiB", en="Launches fall to 1 and traffic to 128 MiB"),
                 Text(
-                    zh="由 CPU 发起的提交变成一次，但核函数和它们的读写一个没少。",
-                    en="The CPU submits once, but not one kernel and not one byte is gone.",
+                    zh="CPU 只提交一次，但核函数一个没少，读写一个字节也没少。",
+                    en="The CPU submits once, but all four kernels and all their bytes are still there.",
                 ),
             ),
             Choice(
-                Text(zh="只有 CPU 一侧的启动开销", en="Launch overhead on the CPU side, nothing else"),
+                Text(zh="启动开销；读写一个字节也没少", en="Launch overhead, but not one byte of traffic"),
                 Text(
-                    zh="所以张量很小、启动占主导时它有用；张量大时几乎看不出。",
-                    en="So it helps where tensors are tiny and launches rule; with large tensors it hardly shows.",
+                    zh="所以张量很小、启动开销占大头时它有用；张量大时几乎看不出。",
+                    en="It helps where tensors are tiny and launches dominate; with large tensors it hardly shows.",
                 ),
                 right=True,
             ),
@@ -257,11 +258,11 @@ def _training() -> Question:
         ),
         (
             Choice(
-                Text(zh="中间读写仍是 0，前向代码没变", en="Still none: the forward code is the same"),
+                Text(zh="中间读写仍是 0，前向代码没变", en="Nothing: the forward code is the same"),
                 Text(
                     zh="反向要用到某些中间值：要么前向把它们写出去，要么反向重算。",
-                    en="The backward pass needs some intermediate values: the forward writes them, or backward "
-                    "recomputes them.",
+                    en="The backward pass needs some intermediate values: either forward writes them, or "
+                    "backward recomputes them.",
                 ),
             ),
             Choice(
@@ -270,7 +271,7 @@ def _training() -> Question:
                     en="What backward needs is written after all, or recomputed",
                 ),
                 Text(
-                    zh="为反向保存的张量是输出，融合省不掉；重算用运算换读写。",
+                    zh="为反向保存的张量也是输出，融合省不掉；重算则是多做运算、少做读写。",
                     en="A tensor saved for backward is an output, which no fusion removes; recompute trades "
                     "operations for bytes.",
                 ),
@@ -279,7 +280,7 @@ def _training() -> Question:
             Choice(
                 Text(zh="不能融合，训练必须逐个算子执行", en="No fusion at all: training runs operators one by one"),
                 Text(
-                    zh="训练图同样可以融合；只是输出更多，能省的更少。",
+                    zh="训练的计算图同样可以融合，只是输出更多，能省的更少。",
                     en="Training graphs are fused too; they have more outputs, so there is less to save.",
                 ),
             ),

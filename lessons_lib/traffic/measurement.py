@@ -144,15 +144,15 @@ _NOISY_NOTE = Text(
     "Close them and measure again.",
 )
 _BUSY_NOTE = Text(
-    zh="测量期间，处理器有 {share} 的时间在忙别的。表中只计本线程自己的时间，比值仍可比；"
-    "内存带宽被分走的部分去不掉。",
+    zh="测量期间，处理器有 {share} 的时间在忙别的。表中只计本线程自己的时间，比值仍可比较；"
+    "但被别的程序占去的内存带宽无法扣除。",
     en="During {share} of the measurement the processor was busy elsewhere. The table counts this thread's own time, "
-    "so the ratios still compare; memory bandwidth taken by others cannot be taken out.",
+    "so the ratios still compare; memory bandwidth taken by other programs cannot be corrected for.",
 )
 _STREAMING_NOTE = Text(
     zh="系统库的拷贝只用 {library}，同样读写一遍的 NumPy 运算要 {ordinary}：普通的写入会先把目标缓存行读进来"
-    "（写分配，write-allocate），库的拷贝绕过了缓存。所以这里用后者做校准。",
-    en="The library's copy takes {library}, a NumPy operation over the same bytes {ordinary}: an ordinary store "
-    "first reads the line it is about to write (write-allocate), the library's copy goes around the cache. "
-    "The prediction is therefore calibrated with the latter.",
+    "（写分配，write-allocate），库的拷贝绕过了缓存。所以校准用的是 NumPy 运算。",
+    en="The system library's copy takes {library}, a NumPy operation over the same bytes {ordinary}: an ordinary "
+    "store first reads the cache line it is about to write (write-allocate), while the library's copy bypasses the "
+    "cache. The prediction is therefore calibrated with the NumPy operation.",
 )

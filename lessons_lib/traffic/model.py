@@ -52,7 +52,8 @@ def fusion_traffic(num_ops: int, tensor_bytes: int, fused_groups: int) -> Fusion
         memory between groups; ``intermediate_bytes``: their bytes, written and read.
 
     Assumes a chain without branches, boundaries of equal size, one kernel a group. The input and the output
-    of the chain are not counted (``chain_traffic`` does), and fewer bytes are not the same quotient of time.
+    of the chain are not counted (``chain_traffic`` does), and time does not fall in the same ratio as bytes.
+    ``num_ops`` only bounds ``fused_groups``: it does not enter the formula.
 
     Raises:
         ValueError: an argument is not an integer (``True`` and ``1.0`` are none) or is out of range.
@@ -81,8 +82,8 @@ def chain_traffic(num_ops: int, tensor_bytes: int, fused_groups: int, side_input
     Returns:
         ``launches``, ``materialized_boundaries`` and ``intermediate_bytes`` as in ``fusion_traffic``;
         ``compulsory_bytes``; ``total_bytes``, the sum of the two; ``bytes_ratio``: total of the unfused
-        chain / this total. The last is a quotient of *bytes*: a ceiling on the speed-up of a chain bound by
-        memory, not a prediction of time.
+        chain / this total. That is a ratio of *bytes*: a ceiling on the speed-up of a chain bound by memory,
+        not a prediction of time.
 
     Raises:
         ValueError: as ``fusion_traffic``, or ``side_inputs`` is not an integer or is negative.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lessons_lib.base.gpus import A100, GPUS
+from lessons_lib.base.gpus import A100, GPUS, T4
 from lessons_lib.base.roofline import speedup_interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import GIB, MIB, count_of, format_bytes, format_range, format_ratio, format_seconds
@@ -17,12 +17,12 @@ from lessons_lib.traffic.model import ChainTraffic, chain_traffic
 MOST_OPERATORS = 12
 
 _BOUNDED = Text(
-    zh="算子只有 {ops} 个，组数不能更多：已改为 {groups}。",
-    en="There are only {ops} operators, so there can be no more groups: moved to {groups}.",
+    zh="算子只有 {ops} 个，组数不能比算子多：已改为 {groups}。",
+    en="There cannot be more groups than operators ({ops}): moved to {groups}.",
 )
 _NOTE = Text(
-    zh="这是逻辑读写：缓存可能吸收其中一部分，耗时不会按同一比例下降。",
-    en="These are logical bytes: caches may absorb some of them, and time does not fall by the same ratio.",
+    zh="这是逻辑读写：其中一部分可能由缓存承担，耗时不会按同一比例下降。",
+    en="These are logical bytes: caches may absorb some of them, and time does not fall in the same ratio.",
 )
 
 
@@ -96,7 +96,7 @@ _EPILOGUE_LABEL = Text(
     zh="三种分法的耗时预测区间：3 个、2 个、1 个核函数", en="Predicted intervals of time for 3, 2 and 1 kernels"
 )
 _EPILOGUE_NOTE = Text(
-    zh="区间两端：计算与读写完全重叠、完全不重叠。用的是厂商标称峰值，真实核函数达不到。",
+    zh="区间两端分别是计算与读写完全重叠、完全不重叠。用的是厂商标称的峰值，真实的核函数达不到。",
     en="The two ends: compute and memory overlap fully, or not at all. The rates are the vendor's peaks, "
     "which no kernel reaches.",
 )
@@ -110,7 +110,7 @@ class EpiloguePanel(Panel):
 
     k = Parameter(lambda: power_slider(Text(zh="内维 K", en="inner size K"), 1024, smallest=256, largest=16384))
     launch_us = Parameter(lambda: int_slider(Text(zh="每次启动 µs", en="µs per launch"), 0, 0, 20))
-    gpu = Parameter(lambda: choice_buttons(Text(zh="GPU", en="GPU"), list(GPUS), A100.name))
+    gpu = Parameter(lambda: choice_buttons(Text(zh="GPU", en="GPU"), [T4.name, A100.name], A100.name))
 
     def compute(self) -> dict[int, EpiloguePlan]:
         return epilogue_plans(4096, self.k, 4096, GPUS[self.gpu], launch_seconds=self.launch_us * 1e-6)

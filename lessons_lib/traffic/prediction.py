@@ -162,81 +162,81 @@ _REASONS: Mapping[str, Text] = {
         en="The rounds differ too much to name a reason. Close other programs and run it again.",
     ),
     "calls": Text(
-        zh="调用开销占了大头：单是调用就用去 {calls}，比搬运数据或做运算都多。数据块太小，每次调用的开销摊销不掉。",
+        zh="调用开销占了大头：单是调用就用去 {calls}，比搬运数据或做运算都多。数据块太小，摊销不了每次调用的开销。",
         en="Calls dominate: they alone take {calls}, more than moving the data or computing. The tiles are too "
         "small to amortize the cost of a call.",
     ),
     "tile-out-of-cache": Text(
         zh="数据块装不进缓存：只在同一个数据块上反复算，也要 {resident}，而运算加调用本来只需 {work}。"
-        "中间结果没有留在片上，分块测得 {tiled}，超过了预测的上限 {tiled_high}。",
+        "中间结果没有留在片上，逐块实测 {tiled}，超过了预测的上限 {tiled_high}。",
         en="The tile does not fit the cache: repeating one and the same tile takes {resident}, where arithmetic "
         "and calls need {work}. The intermediate results do not stay on chip, and the tiled run took {tiled}, "
         "above the predicted {tiled_high}.",
     ),
     "cache-kept-intermediates": Text(
-        zh="未融合只用了 {unfused}，低于预测的下限 {unfused_low}：缓存留住了中间张量的一部分，"
-        "下一遍不必都从内存读。逻辑读写没有变，真正到内存的少了。",
-        en="Unfused took only {unfused}, below the predicted {unfused_low}: a cache kept part of the intermediate "
-        "tensors, so the next pass did not read all of them from memory. The logical traffic is the same, "
-        "less of it reached memory.",
+        zh="四遍只用了 {unfused}，低于预测的下限 {unfused_low}：缓存留住了一部分中间张量，"
+        "下一遍不必全从内存读。逻辑读写没有变，真正到内存的读写少了。",
+        en="Four passes took only {unfused}, below the predicted {unfused_low}: a cache kept part of the "
+        "intermediate tensors, so the next pass did not read all of them from memory. The logical traffic is "
+        "the same; less of it reached memory.",
     ),
     "slower-than-the-parts": Text(
-        zh="测得的时间（未融合 {unfused}，分块 {tiled}）超过了各部分之和（{unfused_high}，{tiled_high}），"
-        "这里测的三项都解释不了。常见的原因是别的程序抢占内存带宽，或处理器降频；再测一次看它是否还在。",
-        en="The measured times (unfused {unfused}, tiled {tiled}) exceed the sum of their parts ({unfused_high}, "
+        zh="实测（四遍 {unfused}，逐块 {tiled}）超过了各项之和（{unfused_high}，{tiled_high}），"
+        "这里测的拷贝、运算、调用三项都解释不了。常见的原因是别的程序抢占内存带宽，或处理器降频；再测一次，看差距还在不在。",
+        en="The measured times (four passes {unfused}, tiled {tiled}) exceed the sum of their parts ({unfused_high}, "
         "{tiled_high}), and none of the three measured terms explains it. Often another program takes memory "
         "bandwidth, or the clock drops: measure again and see whether it stays.",
     ),
     "more-tensors-than-the-copy": Text(
-        zh="未融合用了 {unfused}，超过预测的上限 {unfused_high}，分块却在预测之内。校准用的拷贝只碰两个张量，"
-        "未融合的四遍要碰五个：较大的缓存也许放得下两个，放不下五个。把张量加大再测，如果差距消失，就是这个原因。",
-        en="Unfused took {unfused}, above the predicted {unfused_high}, though tiled lies within. The calibrating "
-        "copy touches two tensors, the four passes five: a large cache may hold two and not five. "
-        "Measure with larger tensors: if the gap closes, this was the reason.",
+        zh="四遍用了 {unfused}，超过预测的上限 {unfused_high}，逐块却在预测之内。校准用的拷贝只碰两个张量，"
+        "四遍要碰五个：较大的缓存也许放得下两个，放不下五个。把张量加大再测，如果差距消失，就是这个原因。",
+        en="Four passes took {unfused}, above the predicted {unfused_high}, while the tiled run lies within its "
+        "interval. The calibrating copy touches two tensors, the four passes five: a large cache may hold two and "
+        "not five. Measure with larger tensors: if the gap closes, this was the reason.",
     ),
     "faster-than-the-parts": Text(
-        zh="分块测得 {tiled}，比预测的下限 {tiled_low} 还快：校准时多半受了干扰，或处理器后来升了频。再测一次。",
+        zh="逐块实测 {tiled}，比预测的下限 {tiled_low} 还快：校准时多半受了干扰，或处理器后来升了频。再测一次。",
         en="Tiled took {tiled}, less than the predicted {tiled_low}: the calibration was probably disturbed, or "
         "the clock rose later. Measure again.",
     ),
     "overlap-within-a-pass": Text(
-        zh="重叠只发生在一次调用之内。未融合的每一遍里，处理器一边运算一边预取后面的数据，所以 {unfused} 靠近"
-        "下限 {unfused_low}；分块时中间两步只碰缓存，这段时间内存闲着，所以 {tiled} 离下限 {tiled_low} 较远"
-        "（各项之和是 {tiled_high}）。编译器生成的融合核函数是一个循环，没有这道缝。",
-        en="Overlap happens within one call only. In each unfused pass the processor fetches ahead while it "
+        zh="重叠只发生在一次调用之内。分四遍做时，处理器在每一遍里边运算边预取后面的数据，所以 {unfused} 靠近"
+        "下限 {unfused_low}；逐块做时，中间两步只碰缓存，这段时间内存闲着，所以 {tiled} 离下限 {tiled_low} 较远"
+        "（各项之和是 {tiled_high}）。编译器生成的融合核函数是一个循环，没有这种空闲。",
+        en="Overlap happens within one call only. In each of the four passes the processor fetches ahead while it "
         "computes, so {unfused} lies near the lower end {unfused_low}; in the tiled loop the middle steps touch "
         "only the cache while memory sits idle, so {tiled} stays away from its lower end {tiled_low} (the sum of "
         "the parts is {tiled_high}). A compiler's fused kernel is one loop without such a seam.",
     ),
     "overlap": Text(
-        zh="搬运和运算重叠得不错：未融合 {unfused}、分块 {tiled} 都更靠近预测的下限（{unfused_low}，{tiled_low}）。",
-        en="Moving data and computing overlap well: unfused {unfused} and tiled {tiled} both lie nearer to the "
+        zh="搬运和运算重叠得不错：四遍 {unfused}、逐块 {tiled} 都更靠近预测的下限（{unfused_low}，{tiled_low}）。",
+        en="Moving data and computing overlap well: four passes {unfused} and tiled {tiled} both lie nearer to the "
         "lower ends ({unfused_low}, {tiled_low}).",
     ),
     "no-overlap": Text(
-        zh="NumPy 几乎没有让读写和运算重叠：未融合 {unfused}、分块 {tiled} 都靠近各项之和"
+        zh="NumPy 几乎没有让读写和运算重叠：四遍 {unfused}、逐块 {tiled} 都靠近各项之和"
         "（{unfused_high}，{tiled_high}）。",
-        en="NumPy barely overlaps loads and arithmetic: unfused {unfused} and tiled {tiled} both lie near the "
+        en="NumPy barely overlaps loads and arithmetic: four passes {unfused} and tiled {tiled} both lie near the "
         "sum of the parts ({unfused_high}, {tiled_high}).",
     ),
     "overlap-within-a-tile": Text(
-        zh="分块时读写和运算重叠得更好：{tiled} 更靠近下限 {tiled_low}，未融合的 {unfused} 更靠近"
+        zh="逐块做时读写和运算重叠得更好：{tiled} 更靠近下限 {tiled_low}，四遍的 {unfused} 更靠近"
         "各项之和 {unfused_high}。",
-        en="The tiled loop overlaps better: {tiled} lies nearer to its lower end {tiled_low}, unfused {unfused} "
+        en="The tiled loop overlaps better: {tiled} lies nearer to its lower end {tiled_low}, four passes {unfused} "
         "nearer to the sum {unfused_high}.",
     ),
 }
 _NAIVE_REASONS: Mapping[str, Text] = {
     "arithmetic": Text(
         zh="{naive} 只数了字节。融合省下的是搬运：四遍变一遍，每遍 {copy}；运算一次也没有少，仍要 {compute}，"
-        "另有调用 {calls}。所以测得的是 {measured}。",
-        en="{naive} counts bytes only. Fusion saves moving: one pass instead of four, {copy} each. The arithmetic "
-        "is all still there, {compute}, and the calls take {calls}. So it came to {measured}.",
+        "另有调用 {calls}。所以实测是 {measured}。",
+        en="{naive} counts bytes only. Fusion saves passes over memory: one instead of four, {copy} each. The "
+        "arithmetic is all still there, {compute}, and the calls take {calls}. Hence the measured {measured}.",
     ),
     "calls": Text(
-        zh="{naive} 只数了字节。分块之后搬运只剩一遍（{copy}），可是数据块越小调用越多：调用用去 {calls}，"
-        "比运算的 {compute} 还多。所以测得的是 {measured}。",
-        en="{naive} counts bytes only. Tiled, one pass of moving is left ({copy}), but smaller tiles mean more "
-        "calls: they take {calls}, more than the arithmetic's {compute}. So it came to {measured}.",
+        zh="{naive} 只数了字节。逐块做时搬运只剩一遍（{copy}），可是数据块越小调用越多：调用用去 {calls}，"
+        "比运算的 {compute} 还多。所以实测是 {measured}。",
+        en="{naive} counts bytes only. Tiled, one pass over memory is left ({copy}), but smaller tiles mean more "
+        "calls: they take {calls}, more than the arithmetic's {compute}. Hence the measured {measured}.",
     ),
 }

@@ -23,7 +23,7 @@ _LABEL = Text(
     en="Four passes, one tiled pass: predicted intervals and measured times",
 )
 _NOTE = Text(
-    zh="预测用本机同一轮测得的一遍拷贝和缓存内的运算校准；实测取 {rounds} 轮的中位数。",
+    zh="预测所用的一遍拷贝和缓存内运算，都是在本机同样几轮里测的；实测取 {rounds} 轮的中位数。",
     en="Predicted from a pass over memory and the arithmetic in cache, both timed here in the same rounds; "
     "measured: the median of {rounds} rounds.",
 )
@@ -51,9 +51,8 @@ def lab_report(measurement: ChainMeasurement, guess: float | None = None) -> Sho
         str(_LABEL),
         prefix="lab",
     )
-    return report(
-        _table(measurement, guess), (measurement.naive_gap.text, measurement.reason.text, *measurement.notes), svg
-    )
+    words = (measurement.naive_gap.text, measurement.reason.text, *measurement.notes)
+    return report(_table(measurement, guess), words, svg)
 
 
 def _table(measurement: ChainMeasurement, guess: float | None) -> Table:
@@ -63,22 +62,17 @@ def _table(measurement: ChainMeasurement, guess: float | None) -> Table:
         Text(zh="预测", en="predicted"),
         Text(zh="实测", en="measured"),
     )
-    prediction = measurement.prediction
+    predicted = measurement.prediction
+    unfused = _times(predicted.unfused, measurement.unfused.median)
+    tiled = _times(predicted.tiled, measurement.tiled.median)
+    speedup = _times(predicted.speedup, measurement.speedup.median, format_ratio)
     rows = [
-        [
-            str(_UNFUSED),
-            format_bytes(measurement.unfused_bytes),
-            *_times(prediction.unfused, measurement.unfused.median),
-        ],
-        [str(_TILED), format_bytes(measurement.tiled_bytes), *_times(prediction.tiled, measurement.tiled.median)],
-        [
-            str(Text(zh="四遍 ÷ 一遍", en="four passes ÷ one")),
-            format_ratio(measurement.naive_speedup),
-            *_times(prediction.speedup, measurement.speedup.median, format_ratio),
-        ],
+        [str(_UNFUSED), format_bytes(measurement.unfused_bytes), *unfused],
+        [str(_TILED), format_bytes(measurement.tiled_bytes), *tiled],
+        [str(_RATIO), format_ratio(measurement.naive_speedup), *speedup],
     ]
     if guess is not None:
-        rows.append([str(Text(zh="你的猜测", en="your guess")), "", format_ratio(guess), ""])
+        rows.append([str(_GUESS), "", format_ratio(guess) if guess >= 1 else "< 1×", ""])
     note = str(_NOTE.format(rounds=measurement.rounds))
     return Table([str(column) for column in columns], rows, marked=2, note=note)
 

@@ -24,6 +24,7 @@ BOOTSTRAP_BODY = "# generated"
 TAGS = {
     "markdown": {"instructor"},
     "code": {
+        "answer",
         "exercise",
         "solution",
         "instructor",

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,21 @@ from tools.say import Stop
 TRAFFIC = Path("01_traffic.ipynb")
 
 
+def book(words):
+    """A small notebook: prose, a cell whose output stays, and one that answers a question asked before."""
+    code = {"cell_type": "code", "source": "1 + 1", "execution_count": 1, "outputs": [{"output_type": "stream"}]}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": words},
+        {**code, "metadata": {}},
+        {**code, "metadata": {"tags": ["answer"]}},
+    ]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
+
+
+def copied(words):
+    return lessons.for_learner(book(words))
+
+
 @pytest.fixture
 def course(tmp_path):
     """An edition with two lessons, a data file and what must not be copied; and where the learner works."""
@@ -15,7 +31,7 @@ def course(tmp_path):
     for name in ("00_start.ipynb", "01_traffic.ipynb", "data/sizes.csv", ".ipynb_checkpoints/old.ipynb", ".hidden"):
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"course: {name}")
+        path.write_text(book(name) if name.endswith(".ipynb") else f"course: {name}")
     return source, target
 
 
@@ -30,7 +46,7 @@ def test_first_time_copies_lessons_and_data_and_nothing_hidden(course):
     copy_all(source, target)
     visible = sorted(p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file())
     assert visible == [".lessons.json", "00_start.ipynb", "01_traffic.ipynb", "data/sizes.csv"]
-    assert (target / TRAFFIC).read_text() == "course: 01_traffic.ipynb"
+    assert (target / TRAFFIC).read_text() == copied("01_traffic.ipynb")
 
 
 def test_second_time_overwrites_nothing_and_adds_what_is_new(course):
@@ -38,8 +54,8 @@ def test_second_time_overwrites_nothing_and_adds_what_is_new(course):
     copy_all(source, target)
     (target / TRAFFIC).write_text("the learner's answers")
     (target / "data" / "sizes.csv").write_text("the learner's data")
-    (source / TRAFFIC).write_text("course: second version")
-    (source / "02_reuse.ipynb").write_text("course: a new lesson")
+    (source / TRAFFIC).write_text(book("second version"))
+    (source / "02_reuse.ipynb").write_text(book("a new lesson"))
     assert copy_all(source, target) == [Path("02_reuse.ipynb")]
     assert (target / TRAFFIC).read_text() == "the learner's answers"
     assert (target / "data" / "sizes.csv").read_text() == "the learner's data"
@@ -66,7 +82,7 @@ def test_a_newer_lesson_is_named_until_a_fresh_copy_is_taken(course):
     copy_all(source, target)
     (target / TRAFFIC).write_text("the learner's answers")
     assert lessons.outdated(source, target) == []
-    (source / TRAFFIC).write_text("course: second version")
+    (source / TRAFFIC).write_text(book("second version"))
     assert lessons.outdated(source, target) == [TRAFFIC]
     lessons.fresh_copy(TRAFFIC, source, target)
     assert lessons.outdated(source, target) == []
@@ -82,7 +98,7 @@ def test_fresh_copies_lie_beside_and_never_overwrite(course):
     assert (first.name, second.name) == ("01_traffic.fresh-1.ipynb", "01_traffic.fresh-2.ipynb")
     assert (target / TRAFFIC).read_text() == "the learner's answers"
     assert first.read_text() == "the learner's second try"
-    assert second.read_text() == "course: 01_traffic.ipynb"
+    assert second.read_text() == copied("01_traffic.ipynb")
 
 
 def test_an_interrupted_copy_is_made_again(course, monkeypatch):
@@ -93,11 +109,11 @@ def test_an_interrupted_copy_is_made_again(course, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(lessons.shutil, "copyfile", cut_short)
+        patch.setattr(lessons, "_write_part", cut_short)
         copy_all(source, target)
     assert not list(target.glob("*.ipynb"))
     copy_all(source, target)
-    assert (target / TRAFFIC).read_text() == "course: 01_traffic.ipynb"
+    assert (target / TRAFFIC).read_text() == copied("01_traffic.ipynb")
 
 
 def test_a_damaged_record_hinders_nobody(course):
@@ -122,3 +138,11 @@ def test_a_lesson_that_is_not_one_is_refused_with_the_list(course, asked):
 
 def test_a_lessons_number_finds_it_again(course):
     assert lessons.find(lessons.number(TRAFFIC), course[0]) == TRAFFIC
+
+
+def test_a_learner_gets_no_answer_before_the_guess():
+    before, after = json.loads(book("x")), json.loads(lessons.for_learner(book("x")))
+    assert after["cells"][:2] == before["cells"][:2]
+    answer = after["cells"][2]
+    assert (answer["outputs"], answer["execution_count"]) == ([], None)
+    assert answer["source"] == "1 + 1"
