@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -41,11 +41,22 @@ def _doubling_slider(label: Text, value: int, smallest: int, largest: int, writt
     )
 
 
-def choice_buttons(label: Text, choices: list[str], value: str) -> Any:
-    """A few choices side by side, one of them pressed."""
-    buttons = widgets.ToggleButtons(options=choices, value=value, description=str(label))
+def choice_buttons(label: Text, choices: Sequence[object], value: object) -> Any:
+    """A few choices side by side, one of them pressed; a choice is a value or a (words, value) pair."""
+    buttons = widgets.ToggleButtons(options=_named(choices), value=value, description=str(label))
     buttons.style.button_width = "auto"
     return buttons
+
+
+def choice_list(label: Text, choices: Sequence[object], value: object) -> Any:
+    """One of many choices, in a list that opens; a choice is a value or a (words, value) pair."""
+    return widgets.Dropdown(
+        options=_named(choices), value=value, description=str(label), layout=widgets.Layout(width="auto")
+    )
+
+
+def _named(choices: Sequence[object]) -> list[object]:
+    return [(str(choice[0]), choice[1]) if isinstance(choice, tuple) else choice for choice in choices]
 
 
 def check_box(label: Text, value: bool) -> Any:

@@ -25,6 +25,7 @@ TITLE = 16
 # Okabe-Ito, told apart in every common form of colour blindness.
 READ, WRITE, ON_CHIP = "#0072B2", "#D55E00", "#009E73"
 PREDICTED = "#5b6b7b"
+KEPT_FILL = "#00795a"  # ON_CHIP, dark enough for white words upon it
 INK, MUTED, LINE, CARD, MEMORY, CHIP = "#1b1f24", "#57606a", "#d0d7de", "#ffffff", "#f6f8fa", "#eef6f3"
 
 FONTS = "system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans SC', sans-serif"
@@ -88,13 +89,15 @@ class Picture:
         """The name of the upper band, which has no outline of its own: the kernels are its outline."""
         self.text(MARGIN + 8, y, CHIP_LABEL, colour=MUTED)
 
-    def memory_band(self, y: float, height: float, words: object = MEMORY_LABEL) -> None:
-        """The lower band, its name and the legend of arrows and capsules on its last line."""
-        self._box(MARGIN, y, CARD_WIDTH - 2 * MARGIN, height, radius=8, fill=MEMORY, stroke=LINE)
+    def memory_band(
+        self, y: float, height: float, words: object = MEMORY_LABEL, *, right: float = CARD_WIDTH - MARGIN
+    ) -> None:
+        """The lower band from the left margin to ``right``, its name and the legend on its last line."""
+        self._box(MARGIN, y, right - MARGIN, height, radius=8, fill=MEMORY, stroke=LINE)
         baseline = y + height - 12
         self.text(MARGIN + 8, baseline, words, colour=MUTED)
         # From the right: each entry starts where its estimated width ends at the one before it.
-        x: float = CARD_WIDTH - MARGIN - 4
+        x = right - 4
         for mark, label, colour in (("▼", WRITE_LABEL, WRITE), ("▲", READ_LABEL, READ), ("●", KEPT_LABEL, ON_CHIP)):
             x -= text_width(str(label), SMALL) + 34
             self.text(x, baseline, mark, colour=colour)
@@ -118,7 +121,7 @@ class Picture:
     def capsule(self, x: float, y: float, name: str) -> None:
         """A tensor kept on chip, centred at ``(x, y)``."""
         width = max(28.0, text_width(name, SMALL) + 14)
-        self._box(x - width / 2, y - 9, width, 18, radius=9, fill="#00795a", stroke="none")
+        self._box(x - width / 2, y - 9, width, 18, radius=9, fill=KEPT_FILL, stroke="none")
         self.text(x, y + 4, name, anchor="middle", colour=CARD, bold=True)
 
     def tensor(self, x: float, y: float, width: float, name: str, size: str | None, *, counted: bool = True) -> None:
@@ -131,6 +134,74 @@ class Picture:
         else:
             self.text(x, y + 14, name, anchor="middle", colour=colour)
             self.text(x, y + 29, size, anchor="middle", colour=MUTED)
+
+    def riser(self, x: float, y_top: float, y_bottom: float) -> None:
+        """A value handed up to an operator from a tile kept on chip."""
+        self._drawing.append(drawsvg.Line(x, y_top, x, y_bottom, stroke=ON_CHIP, stroke_width=4))
+
+    def kept_bar(self, x: float, y: float, width: float, height: float, name: str, *, pieces: int = 1) -> None:
+        """A tile kept on chip; cut into ``pieces`` of which the first is there and the others follow."""
+        step = width / pieces
+        for index in range(pieces):
+            fill = KEPT_FILL if index == 0 else CHIP
+            self._box(
+                x + step * index, y, step - (3 if pieces > 1 else 0), height, radius=8, fill=fill, stroke=ON_CHIP
+            )
+        if pieces == 1:
+            self.text(x + width / 2, y + height / 2 + 5, name, anchor="middle", colour=CARD, bold=True)
+        else:
+            self.text(x, y + height + 16, name, bold=True)
+
+    def meter(
+        self, x: float, y_bottom: float, width: float, full: float, share: float, *, limit: str, filled: str
+    ) -> None:
+        """A budget as a vessel: ``full`` pixels are the budget, ``share`` of it is filled, what is above spills over.
+
+        Args:
+            limit: words beside the budget's line; filled: words for what fills the vessel.
+        """
+        top, line = y_bottom - full * 1.3, y_bottom - full
+        inside, level = full * min(share, 1.0), full * min(share, 1.3)
+        self._box(x, top, width, full * 1.3, radius=6, fill=MEMORY, stroke=LINE)
+        self._box(x, y_bottom - inside, width, max(2.0, inside), radius=4, fill=KEPT_FILL, stroke="none")
+        if level > full:
+            self._box(x, y_bottom - level, width, level - full, radius=4, fill="#fbe3d6", stroke=WRITE)
+            for step in range(int(x) + 8, int(x + width), 8):
+                shaft = drawsvg.Line(step, y_bottom - level, step - 6, line, stroke=WRITE, stroke_width=1.5)
+                self._drawing.append(shaft)
+        self._drawing.append(drawsvg.Line(x - 8, line, x + width + 8, line, stroke=INK, stroke_width=2))
+        self.text(x + width + 12, line + 4, limit)
+        deep = inside > 24
+        baseline = y_bottom - (inside - 18 if deep else inside + 6)
+        self.text(x + width / 2, baseline, filled, anchor="middle", colour=CARD if deep else INK, bold=True)
+
+    def squares(self, x_middle: float, y: float, count: int) -> None:
+        """``count`` small squares in a row, for things that can be counted."""
+        left = x_middle - count * 5
+        for index in range(count):
+            self._box(left + 10 * index, y, 8, 8, radius=1, fill=CHIP, stroke=ON_CHIP)
+
+    def rule(self, x_left: float, x_right: float, y: float) -> None:
+        """A horizontal line to measure against."""
+        self._drawing.append(drawsvg.Line(x_left, y, x_right, y, stroke=INK, stroke_width=1.5))
+
+    def line(self, points: list[tuple[float, float]], colour: str) -> None:
+        """A curve through ``points``; fewer than two draw nothing."""
+        if len(points) > 1:
+            flat = [coordinate for point in points for coordinate in point]
+            self._drawing.append(drawsvg.Lines(*flat, fill="none", stroke=colour, stroke_width=3))
+
+    def dot(self, x: float, y: float, colour: str) -> None:
+        """A mark upon a curve."""
+        self._drawing.append(drawsvg.Circle(x, y, 6, fill=colour, stroke=CARD, stroke_width=2))
+
+    def gate(self, x: float, y: float, width: float, name: str, state: str, mark: str, colour: str) -> None:
+        """A condition, 84 px high: its mark and state under its name; dashed where nobody has looked."""
+        dash = {} if mark != "?" else {"stroke_dasharray": "5 4"}
+        self._box(x, y, width, 84, radius=10, fill=CARD, stroke=colour, stroke_width=2.5, **dash)
+        self.text(x + width / 2, y + 24, name, size=BODY, anchor="middle", bold=True)
+        self.text(x + width / 2, y + 52, mark, size=22, anchor="middle", colour=colour, bold=True)
+        self.text(x + width / 2, y + 72, state, anchor="middle", colour=MUTED)
 
     def read_arrow(self, x: float, y_memory: float, y_chip: float, width: float, *, counted: bool = True) -> None:
         """Up: from memory at ``y_memory`` into a kernel at ``y_chip``."""

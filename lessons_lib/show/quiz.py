@@ -67,7 +67,7 @@ class Quiz(LiveBox):
             zip(self.questions, self._radios, self._feedback, strict=True), 1
         ):
             radio.observe(lambda change, index=number - 1: self._explain(index), names="value")
-            parts += [html_view(_paragraph(f"{number}. {question.words}", bold=True)), radio, feedback]
+            parts += [html_view(paragraph(f"{number}. {question.words}", bold=True)), radio, feedback]
         self.children = [*parts, self._score]
         self._count()
 
@@ -101,13 +101,13 @@ class Quiz(LiveBox):
     def _explain(self, index: int) -> None:
         choice = self.questions[index].choices[self._radios[index].value]
         mark, verdict, colour = ("✓", _RIGHT, "#009E73") if choice.right else ("✗", _WRONG, "#D55E00")
-        self._feedback[index].value = _paragraph(f"{mark} {sentences(verdict, choice.why)}", edge=colour, live=True)
+        self._feedback[index].value = paragraph(f"{mark} {sentences(verdict, choice.why)}", edge=colour, live=True)
         self._count()
 
     def _count(self) -> None:
         answered = sum(answer is not None for answer in self.answers)
         words = _SCORE.format(answered=answered, total=len(self.questions), right=self.score)
-        self._score.value = _paragraph(str(words), live=True)
+        self._score.value = paragraph(str(words), live=True)
 
 
 class Vote(LiveBox):
@@ -125,9 +125,9 @@ class Vote(LiveBox):
             options=[(str(label), index) for index, (label, _) in enumerate(self.options)], index=None
         )
         self._buttons.style.button_width = "auto"
-        self._noted = html_view(_paragraph(" ", live=True))
+        self._noted = html_view(paragraph(" ", live=True))
         self._buttons.observe(lambda change: self._note(), names="value")
-        self.children = [html_view(_paragraph(str(words), bold=True)), self._buttons, self._noted]
+        self.children = [html_view(paragraph(str(words), bold=True)), self._buttons, self._noted]
 
     @property
     def value(self) -> Any:
@@ -145,14 +145,14 @@ class Vote(LiveBox):
     def static_forms(self) -> dict[str, str]:
         labels = [str(label) for label, _ in self.options]
         return {
-            "text/html": _paragraph(str(self.words), bold=True) + _paragraph(" ｜ ".join(labels)),
+            "text/html": paragraph(str(self.words), bold=True) + paragraph(" ｜ ".join(labels)),
             "text/plain": "\n".join([str(self.words), *(f"  ( ) {label}" for label in labels)]),
         }
 
     def _note(self) -> None:
         if self._buttons.value is not None:
             label = self.options[self._buttons.value][0]
-            self._noted.value = _paragraph(str(_NOTED.format(choice=label)), live=True)
+            self._noted.value = paragraph(str(_NOTED.format(choice=label)), live=True)
 
 
 def _radio_buttons(labels: Sequence[Text]) -> Any:
@@ -163,7 +163,8 @@ def _radio_buttons(labels: Sequence[Text]) -> Any:
     )
 
 
-def _paragraph(words: str, *, bold: bool = False, edge: str = "transparent", live: bool = False) -> str:
+def paragraph(words: str, *, bold: bool = False, edge: str = "transparent", live: bool = False) -> str:
+    """Words beside a widget as HTML, escaped; ``live`` has a screen reader say them when they change."""
     # The words take the notebook's own colour, light or dark; only the edge is coloured.
     role = ' role="status"' if live else ""
     look = "font-weight:600" if bold else f"margin-left:12px;padding-left:8px;border-left:4px solid {edge}"

@@ -22,17 +22,19 @@ class Table:
         rows: cells, already formatted in the edition's language.
         marked: index of the row that is the learner's own, drawn bold with a leading mark; None for no such row.
         note: one sentence beneath: what the numbers are not.
+        prose: cells hold words, not numbers: all are left-aligned.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     marked: int | None = None
     note: str = ""
+    prose: bool = False
 
     def html(self) -> str:
         """An HTML table on a white ground, first column left-aligned, the others right-aligned; text is escaped."""
         head = "".join(
-            f'<th scope="col" style="{_CELL}text-align:{_side(column)};font-weight:600">{escape(title)}</th>'
+            f'<th scope="col" style="{_CELL}text-align:{self._side(column)};font-weight:600">{escape(title)}</th>'
             for column, title in enumerate(self.header)
         )
         body = "".join(self._html_row(index, row) for index, row in enumerate(self.rows))
@@ -50,30 +52,32 @@ class Table:
         """The same table as aligned text; a full-width character counts as two columns."""
         lines = [list(self.header), *(self._with_mark(index, row) for index, row in enumerate(self.rows))]
         widths = [max(_columns(line[column]) for line in lines) for column in range(len(self.header))]
-        text = ["  ".join(_pad(cell, widths[column], column) for column, cell in enumerate(line)) for line in lines]
+        text = [
+            "  ".join(_pad(cell, widths[column], self._side(column)) for column, cell in enumerate(line))
+            for line in lines
+        ]
         text.insert(1, "  ".join("-" * width for width in widths))
         return "\n".join([line.rstrip() for line in text] + ([self.note] if self.note else []))
 
     def _html_row(self, index: int, row: Sequence[str]) -> str:
         weight = "font-weight:600;background:#eef6f3;" if index == self.marked else ""
         cells = "".join(
-            f'<td style="{_CELL}{weight}text-align:{_side(column)}">{escape(cell)}</td>'
+            f'<td style="{_CELL}{weight}text-align:{self._side(column)}">{escape(cell)}</td>'
             for column, cell in enumerate(self._with_mark(index, row))
         )
         return f'<tr style="background:#fff">{cells}</tr>'
 
+    def _side(self, column: int) -> str:
+        return "left" if column == 0 or self.prose else "right"
+
     def _with_mark(self, index: int, row: Sequence[str]) -> list[str]:
         return [f"▸ {row[0]}", *row[1:]] if index == self.marked else list(row)
-
-
-def _side(column: int) -> str:
-    return "left" if column == 0 else "right"
 
 
 def _columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
-def _pad(cell: str, width: int, column: int) -> str:
+def _pad(cell: str, width: int, side: str) -> str:
     space = " " * (width - _columns(cell))
-    return cell + space if column == 0 else space + cell
+    return cell + space if side == "left" else space + cell

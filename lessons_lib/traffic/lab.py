@@ -19,9 +19,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lessons_lib.base.environment import free_memory_bytes
+from lessons_lib.base.optional import require_numpy
 from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import KIB, MIB
@@ -49,10 +50,6 @@ _FEWEST_ROUNDS = 3
 _OWN_TIME = sys.platform in ("linux", "darwin")
 _clock = thread_time if _OWN_TIME else perf_counter
 
-_NO_NUMPY = Text(
-    zh="这个实验要用 NumPy，但当前环境里没有。请先运行：{command}，再重新运行这一格。",
-    en="This lab needs NumPy, which is not installed here. Run {command} first, then run this cell again.",
-)
 _PROGRESS = Text(zh="测量中", en="Measuring")
 
 
@@ -84,12 +81,12 @@ def measure_chain(
         ValueError: an argument is of the wrong type or out of range.
         ImportError: NumPy is missing; the message says what to do.
     """
-    requested = _require_float32_bytes("tensor_bytes", tensor_bytes)
-    tile_bytes = _require_float32_bytes("tile_bytes", tile_bytes)
+    requested = require_float32_bytes("tensor_bytes", tensor_bytes)
+    tile_bytes = require_float32_bytes("tile_bytes", tile_bytes)
     repeats = require_int("repeats", repeats, _FEWEST_ROUNDS)
     progress = require_bool("progress", progress)
     budget_seconds = require_real("budget_seconds", budget_seconds, above=0)
-    np = _numpy()
+    np = require_numpy()
 
     used = affordable_bytes(requested, free_memory_bytes())
     tile_bytes = min(tile_bytes, used)
@@ -105,15 +102,15 @@ def measure_chain(
         "library copy": lambda: np.copyto(t1, x),
         "unfused": lambda: run_unfused(x, t1, t2, t3, y),
         "tiled": lambda: run_tiled(x, y, tile_bytes),
-        "resident": lambda: _tile_pass(x, t1, buffer, [0] * tiles),
-        "calls": lambda: _tile_pass(x, t1, buffer[:_TINY], [0] * tiles),
+        "resident": lambda: tile_pass(x, t1, buffer, [0] * tiles),
+        "calls": lambda: tile_pass(x, t1, buffer[:_TINY], [0] * tiles),
     }
     length = min(len(x), _RESIDENT_TILE // _ITEM_BYTES)  # whatever the tile: this must stay in the cache
     count = max(1, round(len(x) / length))
     for index in range(len(CHAIN)):
         parts[f"operation {index}"] = partial(_repeat, index, x[:length], t1[:length], count)
         parts[f"call {index}"] = partial(_repeat, index, x[:_TINY], t1[:_TINY], count)
-    samples, waited_share = _interleaved(parts, repeats, budget_seconds, progress)
+    samples, waited_share = interleaved(parts, repeats, budget_seconds, progress)
 
     run_unfused(x, t1, t2, t3, y)
     run_tiled(x, t1, tile_bytes)
@@ -137,7 +134,7 @@ def measure_chain(
         unfused=spread["unfused"],
         tiled=spread["tiled"],
         speedup=Spread.of([a / b for a, b in zip(samples["unfused"], samples["tiled"], strict=True)]),
-        bit_identical=_same_bits(y, t1),
+        bit_identical=same_bits(y, t1),
         waited_share=waited_share,
     )
 
@@ -161,15 +158,15 @@ def chain_input(tensor_bytes: int) -> FloatTensor:
         ValueError: ``tensor_bytes`` is not a positive multiple of 4.
         ImportError: NumPy is missing; the message says what to do.
     """
-    tensor_bytes = _require_float32_bytes("tensor_bytes", tensor_bytes)
-    np = _numpy()
+    tensor_bytes = require_float32_bytes("tensor_bytes", tensor_bytes)
+    np = require_numpy()
     values: FloatTensor = np.random.default_rng(0).standard_normal(tensor_bytes // _ITEM_BYTES, dtype=np.float32)
     return values
 
 
 def run_unfused(x: FloatTensor, t1: FloatTensor, t2: FloatTensor, t3: FloatTensor, y: FloatTensor) -> None:
     """Four passes over whole tensors: each operation reads one from memory and writes one to memory."""
-    np = _numpy()
+    np = require_numpy()
     bias, scale, shift = _constants()
     np.add(x, bias, out=t1)
     np.absolute(t1, out=t2)
@@ -177,26 +174,33 @@ def run_unfused(x: FloatTensor, t1: FloatTensor, t2: FloatTensor, t3: FloatTenso
     np.add(t3, shift, out=y)
 
 
-def run_tiled(x: FloatTensor, y: FloatTensor, tile_bytes: int) -> None:
+def run_tiled(x: FloatTensor, y: FloatTensor, tile_bytes: int, workspace: FloatTensor | None = None) -> None:
     """One pass: all four operations on a tile, then the next tile; the last one may be shorter.
 
+    The intermediate results live in the first tile's worth of ``workspace``, as long as ``x`` and written before;
+    without one a buffer is made, whose pages are new: a tile of many MiB feels that.
+
     Raises:
-        ValueError: ``tile_bytes`` is not a positive multiple of 4, or ``x`` and ``y`` are not flat float32
-            tensors of one length.
+        ValueError: ``tile_bytes`` is not a positive multiple of 4, or ``x``, ``y`` and ``workspace`` are not flat
+            float32 tensors of one length.
         ImportError: NumPy is missing; the message says what to do.
     """
-    length = _require_float32_bytes("tile_bytes", tile_bytes) // _ITEM_BYTES
-    np = _numpy()
-    for name, tensor in (("x", x), ("y", y)):
+    length = require_float32_bytes("tile_bytes", tile_bytes) // _ITEM_BYTES
+    np = require_numpy()
+    if workspace is None:
+        workspace = np.empty(min(length, len(x)), dtype=np.float32)
+    elif len(workspace) != len(x):
+        raise bad_argument("workspace", zh="长度必须与 x 相同", en="it must be as long as x")
+    for name, tensor in (("x", x), ("y", y), ("workspace", workspace)):
         if getattr(tensor, "dtype", None) != np.float32 or tensor.ndim != 1:
             raise bad_argument(name, zh="需要一维 float32 数组", en="it must be a flat float32 array")
     if len(x) != len(y):
         raise bad_argument("y", zh="长度必须与 x 相同", en="it must be as long as x")
-    buffer = np.empty(min(length, len(x)), dtype=np.float32)
+    buffer = workspace[:length]
     whole_tiles = len(x) // length * length
-    _tile_pass(x, y, buffer, range(0, whole_tiles, length))
+    tile_pass(x, y, buffer, range(0, whole_tiles, length))
     if whole_tiles < len(x):
-        _tile_pass(x, y, buffer[: len(x) - whole_tiles], [whole_tiles])
+        tile_pass(x, y, buffer[: len(x) - whole_tiles], [whole_tiles])
 
 
 def affordable_bytes(tensor_bytes: int, free_bytes: int | None) -> int:
@@ -210,9 +214,9 @@ def affordable_bytes(tensor_bytes: int, free_bytes: int | None) -> int:
     return tensor_bytes
 
 
-def _tile_pass(x: FloatTensor, y: FloatTensor, buffer: FloatTensor, starts: Iterable[int]) -> None:
+def tile_pass(x: FloatTensor, y: FloatTensor, buffer: FloatTensor, starts: Iterable[int]) -> None:
     """The four operations on the tile at each of ``starts``, as long as ``buffer``."""
-    np = _numpy()
+    np = require_numpy()
     bias, scale, shift = _constants()
     length = len(buffer)
     for start in starts:
@@ -224,7 +228,7 @@ def _tile_pass(x: FloatTensor, y: FloatTensor, buffer: FloatTensor, starts: Iter
 
 def _repeat(index: int, source: FloatTensor, target: FloatTensor, count: int) -> None:
     """One operation of the chain on one small tile, ``count`` times over."""
-    np = _numpy()
+    np = require_numpy()
     bias, scale, shift = _constants()
     if index == 1:
         for _ in range(count):
@@ -237,7 +241,7 @@ def _repeat(index: int, source: FloatTensor, target: FloatTensor, count: int) ->
 
 def _constants() -> tuple[FloatTensor, FloatTensor, FloatTensor]:
     # Arrays without a dimension: NumPy converts a plain number anew at every call, which a small tile would feel.
-    np = _numpy()
+    np = require_numpy()
     return (
         np.array(_BIAS, dtype=np.float32),
         np.array(_SCALE, dtype=np.float32),
@@ -245,15 +249,15 @@ def _constants() -> tuple[FloatTensor, FloatTensor, FloatTensor]:
     )
 
 
-def _same_bits(first: FloatTensor, second: FloatTensor) -> bool:
+def same_bits(first: FloatTensor, second: FloatTensor) -> bool:
     """Whether two tensors agree bit by bit, looked at in pieces to need no further tensor."""
-    np = _numpy()
+    np = require_numpy()
     a, b = first.view(np.uint32), second.view(np.uint32)
     step = MIB // _ITEM_BYTES
     return all(np.array_equal(a[start : start + step], b[start : start + step]) for start in range(0, len(a), step))
 
 
-def _interleaved(
+def interleaved(
     parts: Mapping[str, Callable[[], object]], repeats: int, budget_seconds: float, progress: bool
 ) -> tuple[dict[str, list[float]], float]:
     """Seconds of each part in each round, and the share of the elapsed time that this thread waited.
@@ -290,17 +294,7 @@ def _seconds(action: Callable[[], object]) -> float:
     return _clock() - start
 
 
-def _numpy() -> Any:
-    try:
-        import numpy
-    except ImportError as error:
-        in_browser = sys.platform == "emscripten"
-        command = "%pip install numpy" if in_browser else f"{sys.executable or 'python'} -m pip install numpy"
-        raise ImportError(_NO_NUMPY.format(command=command).both) from error
-    return numpy
-
-
-def _require_float32_bytes(name: str, value: object) -> int:
+def require_float32_bytes(name: str, value: object) -> int:
     size = require_int(name, value, _ITEM_BYTES)
     if size % _ITEM_BYTES:
         raise bad_argument(

@@ -94,9 +94,9 @@ def test_input_has_both_signs_and_is_the_same_each_time() -> None:
 
 def test_different_bits_are_noticed() -> None:
     one, other = np.zeros(1 << 19, np.float32), np.zeros(1 << 19, np.float32)
-    assert lab._same_bits(one, other)
+    assert lab.same_bits(one, other)
     other[-1] = -0.0  # equal as a number, not as bits
-    assert not lab._same_bits(one, other)
+    assert not lab.same_bits(one, other)
 
 
 # -- the measurement -----------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_budget_still_leaves_three_rounds() -> None:
 def test_rounds_visit_every_part_in_turn() -> None:
     visited: list[str] = []
     parts = {name: lambda name=name: visited.append(name) for name in "abc"}
-    samples, waited_share = lab._interleaved(parts, repeats=4, budget_seconds=1e9, progress=False)
+    samples, waited_share = lab.interleaved(parts, repeats=4, budget_seconds=1e9, progress=False)
     assert 0 <= waited_share <= 1
     assert "".join(visited) == "abc" * 5  # one warm-up and four rounds
     assert {name: len(seconds) for name, seconds in samples.items()} == {"a": 4, "b": 4, "c": 4}

@@ -1,0 +1,390 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] id="title-zh" lang="zh" minutes=1 gpu="none" needs="lab"
+# # 02. 片上预算与复用 | On-Chip Budget and Reuse
+#
+# **难度：** Medium ｜ **环境：** CPU-first ｜ **标签：** 编译系统、算子融合、性能优化 ｜ **目标人群：** 编译与系统入门者
+#
+# **用时：** {{minutes}} 分钟 ｜ **关键词：** 片上、数据块、复用、占用率
+#
+# {{badges}}
+#
+# 学完这一课，你能
+#
+# - 算出一个数据块留在片上能省下多少读写，并核对它放不放得下；
+# - 放不下时重新切块，而不是放弃融合；
+# - 在自己的 CPU 上量出缓存这道坎，并说出曲线两端各受什么限制。
+#
+# **先读：** 01. 中间张量与逻辑读写
+#
+# **后读**（同系列的章节）**：** 06. Triton 进阶：跨线程归约与数值稳定；08. Triton Flash Attention
+
+# %% [markdown] id="title-en" lang="en" minutes=1 gpu="none" needs="lab"
+# # 02. On-Chip Budget and Reuse | 片上预算与复用
+#
+# **Difficulty:** Medium ｜ **Environment:** CPU first ｜ **Tags:** compilers, operator fusion, performance ｜ **Audience:** beginners in compilers and systems
+#
+# **Time:** {{minutes}} minutes ｜ **Keywords:** on-chip, tile, reuse, occupancy
+#
+# {{badges}}
+#
+# After this lesson you can
+#
+# - work out what keeping a tile on chip avoids, and check whether it fits;
+# - cut it differently when it does not fit, instead of giving up the fusion;
+# - find the cache of your own CPU by measuring, and say what dominates at each end of the curve.
+#
+# **Read before:** 01. Intermediate Tensors and Logical Traffic
+#
+# **Read after** (chapters of the same series)**:** 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
+
+# %% id="bootstrap"
+# generated
+
+# %% [markdown] id="guess-first-zh" lang="zh" minutes=1
+# ## 先猜
+#
+# 上一课把张量从显存“升”进了核函数，没有问放不放得下。片上很小：T4 一个线程块最多用 64 KiB 共享内存，而一个张量动辄几十 MiB。所以核函数每次只处理一小块，叫**数据块**（tile）。
+#
+# 先投一票：
+
+# %% [markdown] id="guess-first-en" lang="en" minutes=1
+# ## Guess first
+#
+# The last lesson lifted tensors from memory into a kernel and never asked whether they fit. There is little room on a chip: a thread block on a T4 may use 64 KiB of shared memory, and tensors run to tens of MiB. So a kernel works on one small piece at a time, a **tile**.
+#
+# Vote first:
+
+# %% id="vote"
+from lessons_lib import reuse_vote
+
+vote = reuse_vote()
+vote
+
+# %% [markdown] id="formula-zh" lang="zh" minutes=2
+# ## 手算，再用代码算
+#
+# 数据块放得下，就只从显存读一次，其余几次在片上读：
+#
+# $$\text{省下的读} = (\text{读的次数} - 1) \times \text{数据块字节} = (3 - 1) \times 32 = 64\ \text{KiB}$$
+#
+# 猜 96 的人忘了第一次：数据总得先读进来一回。猜 32 的人算的是数据块本身，那正是省不掉的一次。放不下时，每次都要从显存读，一次也省不了。
+
+# %% [markdown] id="formula-en" lang="en" minutes=2
+# ## By hand, then by code
+#
+# A tile that fits is read from memory once; the other reads find it on chip:
+#
+# $$\text{reads avoided} = (\text{reads} - 1) \times \text{tile bytes} = (3 - 1) \times 32 = 64\ \text{KiB}$$
+#
+# A guess of 96 forgot the first read: the data has to come in once. 32 is the tile itself, what remains to be read. If the tile does not fit, every read goes to memory and none is avoided.
+
+# %% id="formula-code"
+from lessons_lib import onchip_reuse
+
+KIB = 2**10
+for tile_kib in (32, 128):
+    print(tile_kib, "KiB:", onchip_reuse(tile_kib * KIB, reuse_count=3, onchip_budget_bytes=96 * KIB))
+
+# %% [markdown] id="panel-intro-zh" lang="zh" minutes=4
+# ## 动手：过了这道坎会怎样
+#
+# 动滑块之前，先答三问：
+#
+# 1. 数据块要读 3 次，预算 96 KiB。它从 64 KiB 加到 128 KiB，省下的读从多少变成多少？
+# 2. 128 KiB 放不下，这几个算子就不能融合了吗？
+# 3. 上一课的中间张量不是读进来的，是在片上**产生**的。产生后读 1 次，能省下多少？
+#
+# 然后拖“数据块大小”，看右边的容器在哪里溢出来；再勾“切到放得下”和“在片上产生”。
+
+# %% [markdown] id="panel-intro-en" lang="en" minutes=4
+# ## Move it: what happens at the edge
+#
+# Three questions before you touch a slider:
+#
+# 1. A tile is read three times and the budget is 96 KiB. The tile grows from 64 KiB to 128 KiB: how do the avoided reads change?
+# 2. 128 KiB does not fit. Does that rule out fusing these operators?
+# 3. The intermediate tensors of the last lesson were not read in: they were **produced** on chip. What does such a tile avoid if it is read once?
+#
+# Then drag "tile size" and watch where the gauge on the right overflows; then tick "cut to fit" and "produced on chip".
+
+# %% id="panel" tags=["answer"]
+from lessons_lib import ReusePanel
+
+panel = ReusePanel()
+panel
+
+# %% [markdown] id="panel-answer-zh" lang="zh"
+# <details><summary>对答案</summary>
+#
+# 1. 从 128 KiB 掉到 0。在这个模型里，这是一道坎，不是一个坡：差一个字节放不下，就一次也省不了。
+# 2. 照样能融合。切成 2 × 64 KiB，两块先后处理，一共省下 256 KiB，和整块放得下时一样多。
+# 3. 一写一读都省了，共 2 × 数据块字节，正好是上一课一个组间边界上的 2 × 张量字节。读 r 次时，读入的省下 r − 1 次读；片上产生的省下 1 次写、r 次读，一共 r + 1 次。
+#
+# </details>
+#
+# 换成真的 GPU 看看：在“预算”里选 T4，“层次”选共享内存，数据块 32 KiB。表的最后一列“线程块/SM”，是一个 SM 上能同时驻留几个线程块。先猜 64 KiB 的数据块是几个，再运行下一格。
+
+# %% [markdown] id="panel-answer-en" lang="en"
+# <details><summary>Answers</summary>
+#
+# 1. From 128 KiB to 0. In this model that is a cliff, not a slope: one byte too many, and nothing is saved.
+# 2. No. Cut into 2 × 64 KiB, handled one after the other, it avoids 256 KiB in all, as much as the whole tile would have.
+# 3. The write and the read, 2 tiles: exactly the 2 × tensor bytes of a group boundary in the last lesson. With r reads, a tile that is read in avoids r − 1 tiles of traffic, one produced on chip r + 1.
+#
+# </details>
+#
+# Now a real GPU: choose T4 under "budget", "shared memory" under "level", and a 32 KiB tile. The last column of the table, "blocks/SM", says how many thread blocks an SM holds at once. Guess it for a 64 KiB tile, then run the cell.
+
+# %% id="panel-code" tags=["answer"]
+panel.set(gpu="T4", level="shared", tile_bytes=32 * KIB)
+print("T4, 32 KiB:", panel.result["blocks_per_sm"], "blocks on one SM")
+panel.tile_bytes = 64 * KIB
+print("T4, 64 KiB:", panel.result["blocks_per_sm"], "block on one SM")
+
+# %% [markdown] id="blocks-zh" lang="zh" minutes=2
+# ## 放得下，还要看放得下几个
+#
+# 一个 warp 在等数据，SM 就换一个 warp 来跑，等待的时间（延迟）就这样被掩盖。数据块越大，驻留的线程块越少，可以轮换的 warp 也越少。驻留的 warp 数占上限的比例，叫**占用率**。
+#
+# 先猜：A10 的一个 SM 有 100 KiB 共享内存，最多驻留 48 个 warp。一个线程块有 256 个线程，也就是 8 个 warp，每个线程用 32 个寄存器。每个线程块要 24、48 或 96 KiB 共享内存，系统另占 1 KiB。占用率各是多少？
+
+# %% [markdown] id="blocks-en" lang="en" minutes=2
+# ## It fits. How many of it fit?
+#
+# An SM hides latency by switching between many warps. The larger the tile, the fewer blocks are resident, and the fewer warps there are to switch between. Resident warps divided by the most that an SM can hold is called **occupancy**.
+#
+# Guess: an SM of an A10 has 100 KiB of shared memory and holds up to 48 warps; a block has 256 threads, which is 8 warps, with 32 registers a thread. Each block takes 24 KiB, 48 KiB or 96 KiB of shared memory, and the system 1 KiB more. What is the occupancy?
+
+# %% id="blocks-code" tags=["answer"]
+from lessons_lib import GPUS, occupancy
+
+for shared_kib in (24, 48, 96):
+    fit = occupancy(GPUS["A10"], 256, 32, shared_kib * KIB)
+    print(shared_kib, "KiB:", fit["blocks_per_sm"], "blocks,", f"{fit['occupancy']:.0%},", "limited by", *fit["limiters"])
+
+# %% [markdown] id="gemm-zh" lang="zh" minutes=3
+# ## 矩阵乘的数据块：两种片上存储一起用
+#
+# 分块矩阵乘把 A、B 的数据块放进**共享内存**，把累加器放在**寄存器**里。共享内存要
+#
+# $$\text{缓冲份数} \times (\text{BM} \times \text{BK} + \text{BK} \times \text{BN}) \times \text{每元素字节}$$
+#
+# 缓冲不止一份，才能一边算这一块，一边取下一块。数据块越大，重复读就越少：A 要被读 N ÷ BN 遍，B 要被读 M ÷ BM 遍。
+#
+# 先猜：M = N = K = 4096，fp16。数据块 BM × BN 从 64 × 64 换成 128 × 256，前后的逻辑读写相差几倍？
+
+# %% [markdown] id="gemm-en" lang="en" minutes=3
+# ## A GEMM's tile: two kinds of on-chip storage at once
+#
+# A tiled GEMM keeps tiles of A and B in **shared memory** and the accumulator in **registers**. Shared memory needs
+#
+# $$\text{buffers} \times (\text{BM} \times \text{BK} + \text{BK} \times \text{BN}) \times \text{bytes per element}$$
+#
+# A second buffer lets the next tile load while this one is computed. The larger the tile, the fewer re-reads: A is read N ÷ BN times, B is read M ÷ BM times.
+#
+# Guess: M = N = K = 4096, fp16. The tile BM × BN goes from 64 × 64 to 128 × 256. By what factor does logical traffic fall?
+
+# %% id="gemm-code" tags=["answer"]
+from lessons_lib import accumulator_registers, gemm_traffic, tile_operand_bytes
+
+for block_m, block_n in ((64, 64), (128, 128), (128, 256)):
+    moved = gemm_traffic(4096, 4096, 4096, block_m, block_n)["total_bytes"]
+    shared = tile_operand_bytes(block_m, block_n, 64, buffers=2)["total_bytes"]
+    registers = accumulator_registers(GPUS["A100 (40 GB)"], block_m, block_n, num_warps=8)["registers_per_thread"]
+    print(f"{block_m} x {block_n}: {moved // 2**20} MiB moved, {shared // KIB} KiB shared, {registers} registers a thread")
+
+# %% [markdown] id="rows-zh" lang="zh" minutes=3
+# ## 归约会打断融合吗？
+#
+# 矩阵乘的答案：4128 ÷ 1568，约 2.6 倍。代价是：两份缓冲、BK = 64 时，共享内存从 32 KiB 涨到 96 KiB，T4 的 64 KiB 已经放不下；8 个 warp 时，每个线程光是累加器就要 128 个寄存器。
+#
+# 再看归约。softmax 要先知道整行的最大值与和，才能写出第一个结果。看起来融合到这里就断了。其实有三种做法：
+#
+# - 五个核函数逐个做：每步都进出显存；
+# - 一行放得下：读一遍、写一遍；
+# - 一行放不下：先边读边更新最大值与和，再读一遍并写出。
+#
+# 先猜：fp32、4096 × 4096，一份矩阵 64 MiB，三种做法各读写几份？注意力（attention）中间那个大矩阵 S，能不能也不进显存？
+
+# %% [markdown] id="rows-en" lang="en" minutes=3
+# ## Does a reduction end fusion?
+#
+# The GEMM's answer: 4128 ÷ 1568 MiB, about 2.6×. The price: with two buffers and BK = 64, shared memory grows from 32 KiB to 96 KiB, more than a T4's 64 KiB; and with 8 warps the accumulator alone takes 128 registers a thread.
+#
+# Now a reduction. A softmax needs the maximum and the sum of its row before it can write anything. That looks like the end of fusion. In fact there are three cases:
+#
+# - five kernels, one after another: every step goes through memory;
+# - the row fits: read once, write once;
+# - the row does not fit: update maximum and sum while reading, then read once more and write.
+#
+# Guess: fp32, 4096 × 4096, so a matrix is 64 MiB. How many matrices does each case move? And the large matrix S in the middle of attention: can it stay out of memory too?
+
+# %% id="rows-code" tags=["answer"]
+from lessons_lib import attention_traffic, format_bytes, softmax_traffic
+
+softmax = softmax_traffic(4096, 4096)
+for way in ("naive_bytes", "two_pass_bytes", "resident_bytes"):
+    print(f"softmax {way:15}", format_bytes(softmax[way]))
+for block in (64, 128):
+    head = attention_traffic(queries=2048, head_dim=64, block_queries=block)
+    print(f"attention {format_bytes(head['unfused_bytes'])} unfused, {format_bytes(head['tiled_bytes'])} in blocks of {block} rows")
+
+# %% [markdown] id="not-zh" lang="zh"
+# softmax 的三种做法依次读写 8、2、3 份矩阵，即 512、128、192 MiB。归约没有打断融合，只是多了一个条件：一行放得下，或者愿意多读一遍。注意力更进一步：S 一块一块地算，用完就丢，从不进显存；代价是每处理一块 Q，都要把 K、V 重读一遍。
+#
+# ### 这些数不代表什么
+#
+# - **放得下不等于融合成功。** 其他临时值、对齐和同步也要地方；编译器最后给出的数才算数。
+# - **逻辑重读不等于显存流量。** 相邻的线程块要读同样的 A、B 或 K、V，多半在 L2 里就读到了。
+# - **占用率高不等于快。** 它只说有多少 warp 可以轮换。
+# - **中间值不都在共享内存。** 逐元素算子融合以后，中间值在寄存器里；编译器报告的共享内存是 0 字节。
+
+# %% [markdown] id="not-en" lang="en"
+# The softmax moves 8, 2 and 3 matrices: 512, 128 and 192 MiB. A reduction does not end fusion. It adds a condition: the row fits, or you accept one more read. Attention goes further: S is computed block by block, used and thrown away, and never reaches memory; in exchange, K and V are read again for every block of queries.
+#
+# ### What these numbers are not
+#
+# - **Fitting is not fusing.** Other temporaries, alignment and synchronization need room too; what the compiler reports in the end is what counts.
+# - **Logical re-reads are not device-memory traffic.** Neighbouring blocks read the same parts of A, B, K or V and mostly find them in L2.
+# - **High occupancy is not speed.** It says how many warps there are to switch between.
+# - **Intermediates are not all in shared memory.** Those of a fused elementwise chain are in registers: the compiler reports 0 bytes of shared memory.
+
+# %% [markdown] id="lab-intro-zh" lang="zh" minutes=4
+# ## 量一次：在你的 CPU 上找缓存
+#
+# 还是上一课的四个 NumPy 算子和 64 MiB 张量，这次把数据块从 4 KiB 一路加大到整个张量，每种大小都量。数据块太小，调用开销摊销不掉；太大，装不进缓存。先猜哪一种最快：
+
+# %% [markdown] id="lab-intro-en" lang="en" minutes=4
+# ## Measure it: find the cache of your own CPU
+#
+# The four NumPy operators and the 64 MiB tensors of the last lesson again, now with tiles from 4 KiB up to the whole tensor, each size timed. Too small, and the calls cost more than the work in them; too large, and the tile falls out of the cache. Guess which size is fastest:
+
+# %% id="lab-vote"
+from lessons_lib import tile_vote
+
+guess = tile_vote()
+guess
+
+# %% id="lab" tags=["answer", "nbval-ignore-output"]
+from lessons_lib import sweep_report, sweep_tiles
+
+sweep = sweep_tiles()
+sweep_report(sweep, guess=guess.value)
+
+# %% [markdown] id="lab-read-zh" lang="zh"
+# 横轴是数据块大小，纵轴是分四遍做的耗时除以逐块做的耗时。灰色带是预测区间：每块的调用开销、缓存内的运算、过一遍内存的时间，都是刚才在你这台机器上量的。竖的点线标出这颗 CPU 的缓存大小（读得到的话）。
+#
+# 曲线左端输在调用开销，右端输在内存，中间赢在缓存。GPU 上也是这三段：数据块太小，启动和调度不划算；太大，放不下。
+#
+# 耗时每次不同；下面几条在任何机器上都应成立：
+
+# %% [markdown] id="lab-read-en" lang="en"
+# The horizontal axis is the size of a tile; the vertical axis is the time of four passes divided by the time tile by tile. The grey band is the prediction: the calls for one tile, arithmetic in cache and one pass over memory were each timed on your machine just now. Upright dotted lines are this CPU's cache sizes, where they can be read.
+#
+# On the left the calls dominate, on the right memory, in the middle the cache. A GPU shows the same three parts: when tiles are too small, starting a block costs more than its work; when they are too large, they do not fit.
+#
+# Times differ from run to run. These should hold anywhere:
+
+# %% id="lab-verdict" tags=["answer"]
+for claim, holds in sweep.verdict().items():
+    print(f"{claim}: {holds}")
+
+# %% [markdown] id="exercise-1-zh" lang="zh" minutes=2
+# ## 练习 1：省下了多少
+#
+# 写一个函数：给定数据块的字节数、读的次数、预算，以及数据块是不是在片上产生的，返回省下的字节数；放不下就返回 0。
+
+# %% [markdown] id="exercise-1-en" lang="en" minutes=2
+# ## Exercise 1: what is avoided
+#
+# Write a function: given the bytes of the tile, how often it is read, the budget and whether it is produced on chip, return the bytes avoided: 0 if the tile does not fit.
+
+# %% id="avoided" tags=["exercise"]
+from lessons_lib import check_avoided_bytes
+
+
+def avoided_bytes(tile_bytes, reuse_count, budget_bytes, produced):
+    return None
+
+
+check_avoided_bytes(avoided_bytes)
+
+# %% id="avoided-solution" tags=["solution"]
+from lessons_lib import check_avoided_bytes
+
+
+def avoided_bytes(tile_bytes, reuse_count, budget_bytes, produced):
+    if tile_bytes > budget_bytes:
+        return 0
+    passages = reuse_count + 1 if produced else reuse_count - 1
+    return passages * tile_bytes
+
+
+check_avoided_bytes(avoided_bytes)
+
+# %% [markdown] id="exercise-2-zh" lang="zh" minutes=1
+# ## 练习 2：矩阵乘的共享内存
+#
+# fp16，数据块 128 × 256 × 64（BM × BN × BK），三份缓冲。一个线程块要多少 KiB 共享内存？
+
+# %% [markdown] id="exercise-2-en" lang="en" minutes=1
+# ## Exercise 2: the shared memory of a GEMM
+#
+# fp16, a tile of 128 × 256 × 64 (BM × BN × BK), three buffers. How many KiB of shared memory does one thread block need?
+
+# %% id="gemm-tile" tags=["exercise"]
+from lessons_lib import check_gemm_tile_kib
+
+shared_kib = None
+check_gemm_tile_kib(shared_kib)
+
+# %% id="gemm-tile-solution" tags=["solution"]
+from lessons_lib import check_gemm_tile_kib
+
+shared_kib = 3 * (128 * 64 + 64 * 256) * 2 // 1024
+check_gemm_tile_kib(shared_kib)
+
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# ## 三个小问题
+
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# ## Three questions
+
+# %% id="quiz"
+from lessons_lib import reuse_quiz
+
+quiz = reuse_quiz()
+quiz
+
+# %% [markdown] id="takeaway-zh" lang="zh" minutes=1
+# ## 带走三句话
+#
+# 1. 放得下才省：读入的数据块省下 r − 1 次读，片上产生的省下一次写和 r 次读。
+# 2. 放不下，不等于不能融合，换一种切法就是；归约和矩阵乘切小了，要付多读的代价。
+# 3. 容量只是必要条件：驻留几个线程块、编译器怎么分配、到底多快，都要量。
+#
+# 上一课：{{previous}}
+#
+# 下一课：{{next}}
+
+# %% [markdown] id="takeaway-en" lang="en" minutes=1
+# ## Take away three lines
+#
+# 1. Only what fits saves: a tile that is read in avoids r − 1 reads, one produced on chip avoids a write and r reads.
+# 2. A tile that does not fit is not a verdict but a reason to cut it differently; reductions and GEMMs pay for smaller tiles with extra reads.
+# 3. Capacity is necessary, not sufficient: how many blocks are resident, what the compiler allocates and how fast it runs must be measured.
+#
+# Previous: {{previous}}
+#
+# Next: {{next}}

@@ -1,0 +1,385 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] id="title-zh" lang="zh" minutes=1 gpu="none" needs="lab"
+# # 03. 条件与代价 | Conditions and Costs
+#
+# **难度：** Medium ｜ **环境：** CPU-first ｜ **标签：** 编译系统、算子融合、性能优化 ｜ **目标人群：** 编译与系统入门者
+#
+# **用时：** {{minutes}} 分钟 ｜ **关键词：** 融合、布局转换、摊销、证据
+#
+# {{badges}}
+#
+# 学完这一课，你能
+#
+# - 把“能不能融合”的条件和“划不划算”的代价分开记；
+# - 分清通过、不通过和未核对，不把第三种当成第一种；
+# - 给布局转换和编译时间算账，并为每个条件拿出证据。
+#
+# **先读：** 01. 中间张量与逻辑读写；02. 片上预算与复用
+#
+# **后读**（同系列的章节）**：** 05. Triton 性能调优与基准测试
+
+# %% [markdown] id="title-en" lang="en" minutes=1 gpu="none" needs="lab"
+# # 03. Conditions and Costs | 条件与代价
+#
+# **Difficulty:** Medium ｜ **Environment:** CPU first ｜ **Tags:** compilers, operator fusion, performance ｜ **Audience:** beginners in compilers and systems
+#
+# **Time:** {{minutes}} minutes ｜ **Keywords:** fusion, layout conversion, amortize, evidence
+#
+# {{badges}}
+#
+# After this lesson you can
+#
+# - keep the conditions (may this be fused?) apart from the costs (does it pay?);
+# - tell pass, fail and not checked apart, and never take the third for the first;
+# - keep a ledger for a layout conversion and for compile time, and produce evidence for each condition.
+#
+# **Read before:** 01. Intermediate Tensors and Logical Traffic; 02. On-Chip Budget and Reuse
+#
+# **Read after** (chapters of the same series)**:** 05. Triton autotuning and profiling
+
+# %% id="bootstrap"
+# generated
+
+# %% [markdown] id="guess-first-zh" lang="zh" minutes=1
+# ## 先猜
+#
+# 前两课算出了能省多少。到了编译器那里，还要过两关：**条件**，少一条就不能这样融合；**代价**，多少都有，要和省下的放在一起比。
+#
+# 很多人把两者混在一起。先投一票：
+
+# %% [markdown] id="guess-first-en" lang="en" minutes=1
+# ## Guess first
+#
+# The first two lessons worked out what can be saved. Before fusing, two more things must be settled. **Conditions**: if one fails, the operators cannot be fused this way. **Costs**: there are always some, to be weighed against what is saved.
+#
+# Many people mix the two up. Vote first:
+
+# %% id="vote"
+from lessons_lib import veto_vote
+
+vote = veto_vote()
+vote
+
+# %% [markdown] id="conditions-zh" lang="zh" minutes=2
+# ## 四个条件，三种回答
+#
+# | 条件 | 问的是 | 谁来回答 |
+# | --- | --- | --- |
+# | 语义一致 | 结果和原来一样吗？（在容差内就行，不要求逐位相等） | 和 float64 对照 |
+# | 形状支持 | 这个核函数处理得了这些形状吗？ | 边界情形的测试 |
+# | 片上放得下 | 数据块和临时值放得下吗？ | 第 02 课的公式，再看编译器的报告 |
+# | 后端已生成 | 编译器真的生成了这一个核函数吗？ | 编译一次，看结果 |
+#
+# 每一条都有三种回答：通过、不通过、**未核对**。第三种最常见，也最容易被当成第一种。
+#
+# `fusion_decision` 只收核对过的结果；布局转换的字节数另记一栏，从不否决融合。
+
+# %% [markdown] id="conditions-en" lang="en" minutes=2
+# ## Four conditions, three answers
+#
+# | condition | asks | who answers |
+# | --- | --- | --- |
+# | same meaning | is the result what it was? (within a tolerance, not bit for bit) | a comparison with float64 |
+# | shape supported | can the kernel handle these shapes? | tests at the edges |
+# | fits on chip | is there room for the tile and its temporaries? | lesson 02's formula, then the compiler's report |
+# | backend lowered it | did the compiler really produce this one kernel? | compile it and look |
+#
+# Each has three answers: pass, fail and **not checked**. The third is the commonest, and the one most often mistaken for the first.
+#
+# `fusion_decision` takes checked results only; the bytes of a layout conversion are recorded apart and never veto.
+
+# %% id="conditions-code"
+from lessons_lib import fusion_decision
+
+MIB = 2**20
+print(fusion_decision(True, True, True, True))
+print(fusion_decision(True, False, True, True))
+print(fusion_decision(True, True, True, True, reorder_bytes=8 * MIB))
+
+# %% [markdown] id="panel-intro-zh" lang="zh" minutes=2
+# ## 动手：谁看过了？
+#
+# 先答两问：
+#
+# 1. 三条通过、一条未核对，结论是什么？
+# 2. 一条不通过、一条未核对呢？
+#
+# 面板里已经有一份证据：把 GELU 融合进矩阵乘的尾声，和 float64 对照过。其余三条还没有人看过。改一改各条的状态，看结论怎么变；再看你改的那几条，表里“看到了什么”“谁看的”两栏写着什么。
+
+# %% [markdown] id="panel-intro-en" lang="en" minutes=2
+# ## Move it: who has looked?
+#
+# Two questions first:
+#
+# 1. Three pass and one is not checked: what is the conclusion?
+# 2. And if one fails and one is not checked?
+#
+# The panel starts with one piece of evidence: GELU fused into a GEMM's epilogue was compared with float64. Nobody has looked at the other three conditions. Set them and watch the conclusion change; then read the columns "what was seen" and "who looked" for those you set.
+
+# %% id="panel" tags=["answer"]
+from lessons_lib import DecisionPanel, examine
+
+evidence = [item for plan in examine("gemm").plans for item in plan.evidence if item.condition == "semantics_match"]
+panel = DecisionPanel(evidence)
+panel
+
+# %% [markdown] id="panel-answer-zh" lang="zh"
+# <details><summary>对答案</summary>
+#
+# 1. 未定，还不能下结论。没有反对的证据，不等于有支持的证据。
+# 2. 不成立。一条不通过就够了，剩下的不用再查；可以改方案，再从头核对。
+#
+# </details>
+#
+# 证据可以来自任何地方：公式、NumPy、编译器。到了讲核函数的那一课，由编译器来回答“后端已生成”。
+
+# %% [markdown] id="panel-answer-en" lang="en"
+# <details><summary>Answers</summary>
+#
+# 1. Open. No evidence against it is not evidence for it.
+# 2. Refused. One failure is enough, and the rest need not be checked; change the plan, then check it afresh.
+#
+# </details>
+#
+# Evidence may come from anywhere: a formula, NumPy, a compiler. In the kernel lesson a compiler answers "backend lowered it".
+
+# %% [markdown] id="ledger-zh" lang="zh" minutes=2
+# ## 代价一：布局转换的账
+#
+# 融合后的核函数有时要求张量换一种布局，也就是换一种元素次序。换一次，要读一遍、写一遍：
+#
+# $$\text{净省} = \text{每次省} \times \text{调用次数} - 2 \times \text{张量字节} \times \text{转换次数}$$
+#
+# 先猜：融合每次调用省 8 MiB。
+#
+# 1. 32 MiB 的权重，装载时转换一次：第几次调用打平？
+# 2. 8 MiB 的激活，每次调用都要转换：第几次打平？
+#
+# 面板一打开就是第 1 问。看第 2 问时，把“要转换的张量”改成 8 MiB，“何时转换”选“每次调用”。
+
+# %% [markdown] id="ledger-en" lang="en" minutes=2
+# ## First cost: the ledger of a layout conversion
+#
+# A fused kernel sometimes wants a tensor in another layout. A conversion reads the tensor once and writes it once:
+#
+# $$\text{net} = \text{saved per call} \times \text{calls} - 2 \times \text{tensor bytes} \times \text{conversions}$$
+#
+# Guess: the fusion saves 8 MiB per call.
+#
+# 1. A 32 MiB weight, converted once at loading: at which call does it break even?
+# 2. An 8 MiB activation, converted at every call: at which call?
+#
+# The panel opens on the first. For the second, set "tensor re-ordered" to 8 MiB and "converted" to "at each call".
+
+# %% id="ledger-panel" tags=["answer"]
+from lessons_lib import LayoutPanel
+
+ledger = LayoutPanel()
+ledger
+
+# %% [markdown] id="compile-zh" lang="zh" minutes=1
+# <details><summary>对答案</summary>
+#
+# 1. 2 × 32 ÷ 8 = 8：第 8 次调用打平，第 9 次起净省。
+# 2. 永远打不平：每次花 16 MiB，只省 8 MiB。可见转换并不否决融合；这一例不划算，是因为**每次都要转换**。
+#
+# </details>
+#
+# ## 代价二：编译时间的账
+#
+# 编译也是先付后省。编译 4 秒，每次调用省 86 µs（第 01 课 A100 那个例子，三个核函数融合成一个）：先猜要调用多少次才打平？
+
+# %% [markdown] id="compile-en" lang="en" minutes=1
+# <details><summary>Answers</summary>
+#
+# 1. 2 × 32 ÷ 8 = 8: even at call 8, ahead from call 9 on.
+# 2. Never: each call pays 16 MiB to save 8 MiB. A conversion does not veto a fusion; it is converting **at every call** that makes this one a loss.
+#
+# </details>
+#
+# ## Second cost: compile time
+#
+# Compiling, too, costs first and saves later. It takes 4 seconds to compile and saves 86 µs per call (the A100 case of lesson 01, three kernels to one): guess how many calls it takes to break even.
+
+# %% id="compile-panel" tags=["answer"]
+from lessons_lib import CompilePanel
+
+compile_time = CompilePanel()
+compile_time
+
+# %% [markdown] id="court-zh" lang="zh" minutes=6
+# ## 实测：六个案子
+#
+# 现在换你来判。每个案子三问：
+#
+# - **合法吗？** 核对过的条件没有不通过的，结果在约定的容差内（与 float64 的相对误差，fp16 不超过 0.2%，fp32 不超过 0.001%）。这比面板里的“四条都成立”要求低：编译器还没有作证，判“是”只表示可以接着去编译；
+# - **划算吗？** 预测的加速比不低于 1.1。没有预测时间的，看逻辑读写之比（那是上限）；布局转换看那本账；
+# - **逐位相等吗？** 输出一位都不变。
+#
+# 两个方案的答案不同，或者答案取决于题目没给的数，就判“看情况”。
+#
+# 三问都答了，证据才会在你的机器上用 NumPy 现算出来，和你的判断摆在一起。拿不准也先判，判完再看错在哪里。
+
+# %% [markdown] id="court-en" lang="en" minutes=6
+# ## Measure it: six cases
+#
+# Now you are the judge. Three questions per case:
+#
+# - **Legal?** No checked condition fails, and the result lies within the agreed tolerance (relative to float64, 0.2 % for fp16, 0.001 % for fp32). That is less than the panel's "all four hold": no compiler has been heard yet, so a yes means "go on and compile it";
+# - **Profitable?** Predicted at least 1.1× faster. Where no time is predicted the ratio of logical bytes decides, which is a ceiling; for a layout conversion, its ledger does;
+# - **Bit-equal?** Not one bit of the output changes.
+#
+# "It depends" is right when the two plans of a case differ, or when the answer hangs on a number that the case does not give.
+#
+# Once all three are answered, the evidence is computed on your machine with NumPy and laid beside your ruling. When unsure, rule first and see where you went wrong.
+
+# %% id="case-rounding"
+from lessons_lib import Trial
+
+rounding = Trial("rounding")
+rounding
+
+# %% id="case-reorder"
+reorder = Trial("reorder")
+reorder
+
+# %% id="case-tile"
+tile = Trial("tile")
+tile
+
+# %% id="case-softmax"
+softmax = Trial("softmax")
+softmax
+
+# %% id="case-gemm"
+gemm = Trial("gemm")
+gemm
+
+# %% id="case-fan-out"
+fan_out = Trial("fan_out")
+fan_out
+
+# %% [markdown] id="record-zh" lang="zh"
+# 六个案子都判完了，再看总表。证据每次现算，但这些结论在任何机器上都一样：判“相等”的，只用了浮点标准规定了结果的运算；判“不相等”的，差别之大，换哪台机器的 `exp`、`tanh` 都抹不平；其余的只看在不在容差之内。
+
+# %% [markdown] id="record-en" lang="en"
+# When you have ruled on all six, look at the record. The evidence is computed afresh each time, yet these rulings are the same on any machine: every "bit-equal: yes" rests only on operations whose results the floating-point standard fixes, every "no" on differences far larger than one machine's `exp` or `tanh` could undo; everything else is held to a tolerance.
+
+# %% id="court-record" tags=["answer"]
+from lessons_lib import court_record
+
+court_record("rounding", "reorder", "tile", "softmax", "gemm", "fan_out")
+
+# %% [markdown] id="not-zh" lang="zh"
+# ### 这些结论不代表什么
+#
+# - **条件都成立，不代表更快。** 它们只说明可以这样融合。
+# - **逐位相等不是条件。** 融合后少舍入几次，往往更准，也因此不相等。
+# - **布局转换不是否决票。** 它是一笔账，取决于转换几次、调用几次。
+# - **净省字节不等于净省时间。** 计算受限的核函数，字节再少也快不了多少。
+
+# %% [markdown] id="not-en" lang="en"
+# ### What these conclusions are not
+#
+# - **Conditions that hold are no proof of speed.** They only say that it can be done.
+# - **Bit equality is not a condition.** A fused kernel rounds less often; it is often more accurate, and for that reason not equal.
+# - **A layout conversion is no veto.** It is an entry in a ledger, and what it comes to depends on how many conversions and how many calls there are.
+# - **Net bytes are not net time.** A compute-bound kernel gains little from fewer bytes.
+
+# %% [markdown] id="exercise-1-zh" lang="zh" minutes=2
+# ## 练习 1：写出净省字节
+#
+# 写一个函数：给定要转换的张量的字节数、每次调用省下的字节数、调用次数，以及是不是每次调用都要转换，返回净省的字节数（可以为负）。
+
+# %% [markdown] id="exercise-1-en" lang="en" minutes=2
+# ## Exercise 1: the net bytes
+#
+# Write a function: given the bytes of the tensor to convert, the bytes saved per call, the number of calls and whether every call converts, return the net bytes saved (possibly negative).
+
+# %% id="net-bytes" tags=["exercise"]
+from lessons_lib import check_net_bytes
+
+
+def net_bytes(tensor_bytes, saved_bytes, calls, each_call):
+    return None
+
+
+check_net_bytes(net_bytes)
+
+# %% id="net-bytes-solution" tags=["solution"]
+from lessons_lib import check_net_bytes
+
+
+def net_bytes(tensor_bytes, saved_bytes, calls, each_call):
+    conversions = calls if each_call else 1
+    return saved_bytes * calls - 2 * tensor_bytes * conversions
+
+
+check_net_bytes(net_bytes)
+
+# %% [markdown] id="exercise-2-zh" lang="zh" minutes=1
+# ## 练习 2：第几次打平
+#
+# 48 MiB 的权重，装载时转换一次；融合每次调用省 6 MiB。第几次调用打平？
+
+# %% [markdown] id="exercise-2-en" lang="en" minutes=1
+# ## Exercise 2: the break-even call
+#
+# A 48 MiB weight is converted once, at loading; the fusion saves 6 MiB per call. At which call does it break even?
+
+# %% id="break-even" tags=["exercise"]
+from lessons_lib import check_break_even
+
+calls = None
+check_break_even(calls)
+
+# %% id="break-even-solution" tags=["solution"]
+from lessons_lib import check_break_even
+
+calls = 2 * 48 // 6
+check_break_even(calls)
+
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# ## 三个小问题
+
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# ## Three questions
+
+# %% id="quiz"
+from lessons_lib import decision_quiz
+
+quiz = decision_quiz()
+quiz
+
+# %% [markdown] id="takeaway-zh" lang="zh" minutes=1
+# ## 带走三句话
+#
+# 1. 条件回答“能不能”，代价回答“值不值”，分开记。
+# 2. 未核对不是通过：每个“通过”都要说得出谁看的、看到了什么。
+# 3. 条件都成立、账也算得过来，才值得编译出来量一次。
+#
+# 上一课：{{previous}}
+#
+# 下一课：{{next}}
+
+# %% [markdown] id="takeaway-en" lang="en" minutes=1
+# ## Take away three lines
+#
+# 1. Conditions say whether it can be done, costs whether it is worth it: keep two lists.
+# 2. Not checked is not pass: behind every pass stands someone who looked, and what they saw.
+# 3. Once the conditions hold and the ledger comes out ahead, it is worth compiling and measuring.
+#
+# Previous: {{previous}}
+#
+# Next: {{next}}
