@@ -45,33 +45,7 @@ PROFIT_FLOOR = 1.1
 # How far from float64 a result may lie, relative to what each exhibit names. float16 rounds by 2**-11 (0.049 %) at
 # most, and the separate kernels on trial round up to three times in a row; float32 leaves room for long sums.
 TOLERANCES: Mapping[str, float] = MappingProxyType({"float16": 2e-3, "float32": 1e-5})
-TOLERANCE_WORDS: Mapping[str, str] = MappingProxyType({"float16": "0.2 %", "float32": "0.001 %"})
-
-RULES: Mapping[Question, Text] = MappingProxyType(
-    {
-        "legal": Text(
-            zh="合法：核对过的条件没有不通过的，且结果与 float64 的相对误差在约定容差内（fp16 {float16}，"
-            "fp32 {float32}）。",
-            en="Legal: no condition that was checked fails, and the result lies within the agreed tolerance of "
-            "float64 (relative error, fp16 {float16}, fp32 {float32}).",
-        ).format(**TOLERANCE_WORDS),
-        "profitable": Text(
-            zh="划算：预测的加速比不低于 {floor:g}（没有时间预测就看逻辑读写之比，那是上限）；再低就淹没在测量的波动里。"
-            "预测不是实测。",
-            en="Profitable: predicted at least {floor:g}× faster (where no time is predicted: the ratio of "
-            "logical bytes, a ceiling). Less than that is lost in the spread of a measurement. A prediction is no "
-            "measurement.",
-        ).format(floor=PROFIT_FLOOR),
-        "bit_equal": Text(
-            zh="逐位相等：融合前后的输出没有一位不同。合法并不要求这一点。",
-            en="Bit-equal: not one bit of the output differs between fused and separate. Legal does not ask for it.",
-        ),
-    }
-)
-DEPENDS = Text(
-    zh="看情况：方案之间答案不同，或答案取决于题目没有定下的数。",
-    en="It depends: the plans of the case differ, or the answer hangs on a number that the case leaves open.",
-)
+TOLERANCE_WORDS: Mapping[str, str] = MappingProxyType({"float16": "0.2%", "float32": "0.001%"})
 
 DECISION_NOTE = Text(
     zh="“未核对”不是“通过”：后端有没有生成这个核函数，要问编译器。",
@@ -494,7 +468,7 @@ _CASES = (
     ),
     Case(
         name="gemm",
-        title=Text(zh="几乎快不了的矩阵乘", en="A GEMM whose time hardly moves"),
+        title=Text(zh="K 很大的矩阵乘", en="A GEMM with a large K"),
         question=Text(
             zh="gelu(x @ w + b)，fp16，M = N = 4096，K = 16384，A100。三个核函数各写出 fp16 结果；"
             "提议把偏置和 GELU 放进矩阵乘的尾声，直接作用在 fp32 累加器上，只写出最后的 y。你怎么判？",
@@ -527,7 +501,7 @@ _CASES = (
     ),
     Case(
         name="fan_out",
-        title=Text(zh="必须留下的一次写", en="A write that must stay"),
+        title=Text(zh="一个张量，两个读者", en="A tensor with two readers"),
         question=Text(
             zh="t = f(x)，u = g(t)，v = h(t)，都是逐元素算子，每个张量 64 MiB，fp32。h 在别的核函数里，暂时动不了；"
             "提议只把 f 和 g 融合。你怎么判？",

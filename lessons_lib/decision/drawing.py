@@ -24,7 +24,7 @@ _NEXT = {
 def draw_decision(decision: Decision) -> str:
     """The four gates and the outcome as an SVG string."""
     title = _TITLES[decision.outcome]
-    picture = Picture(_HEIGHT, f"{title}: {decision.words}", prefix="decision")
+    picture = Picture(_HEIGHT, str(decision.words), prefix="decision")
     picture.heading(title, [])
     step = (CARD_WIDTH - 2 * MARGIN - 16) / len(decision.statuses)
     for index, (condition, status) in enumerate(decision.statuses.items()):

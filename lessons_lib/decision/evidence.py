@@ -1,7 +1,7 @@
 """The court's evidence: computed with NumPy in the cell that asks for it, against float64, in well under a second.
 
 Values come from NumPy's frozen ``RandomState`` or are counted off, and operations whose results the floating-point
-standard fixes are used wherever bits are compared, so that every verdict is the same on every machine: sums that a
+standard fixes are used wherever bits are found equal, so that every verdict is the same on every machine: sums that a
 BLAS may reorder are made exact by the choice of data, and what an ``exp`` or ``tanh`` of the system decides is only
 ever compared with a tolerance. Bytes and times are formulas; nothing is timed here.
 """

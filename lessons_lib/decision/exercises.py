@@ -142,9 +142,9 @@ def decision_quiz() -> Quiz:
 def _equality() -> Question:
     return Question(
         Text(
-            zh="融合前后的结果不是逐位相等，最大相对误差 0.03%，约定容差 0.2%。“语义一致”这一条怎么填？",
-            en="Fused and separate results are not bit-equal; the largest relative error is 0.03 %, the agreed tolerance "
-            "0.2 %. What goes under “same meaning”?",
+            zh="融合前后的结果不是逐位相等，与 float64 相比的最大相对误差是 0.03%，约定容差 0.2%。“语义一致”这一条怎么填？",
+            en="Fused and separate results are not bit-equal; the largest error relative to float64 is 0.03%, the "
+            "agreed tolerance 0.2%. What goes under “same meaning”?",
         ),
         (
             Choice(

@@ -99,7 +99,8 @@ class ReusePanel(Panel):
             Text(zh="线程块/SM", en="blocks/SM"),
         )
         ways = [(produced, cut) for produced in (False, True) for cut in (False, True)]
-        blocks = "" if self.gpu == EXAMPLE else _BLOCKS_NOTE.format(threads=BLOCK_THREADS, registers=OTHER_REGISTERS)
+        counted = result["blocks_per_sm"] is not None
+        blocks = "" if not counted else _BLOCKS_NOTE.format(threads=BLOCK_THREADS, registers=OTHER_REGISTERS)
         return Table(
             [str(column) for column in columns],
             [self._row(produced, cut) for produced, cut in ways],

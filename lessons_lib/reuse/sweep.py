@@ -422,14 +422,15 @@ _MIDDLE_WORDS: Mapping[str, Text] = {
 }
 _RIGHT_WORDS: Mapping[str, Text] = {
     "memory": Text(
-        zh="右端是内存：数据块就是整个张量（{tile}），每个算子都要把它从内存读进来、写回去，四遍要 {memory_work}，"
+        zh="右端输在内存：数据块就是整个张量（{tile}），每个算子都要把它从内存读进来、写回去，四遍要 {memory_work}，"
         "分块等于没分，只有 {speedup}。",
         en="The right end is memory: the tile is the whole tensor ({tile}), every operator reads it from memory and "
         "writes it back, {memory_work} for the four, and tiling comes to nothing: {speedup}.",
     ),
     "memory-in-place": Text(
-        zh="右端是内存：数据块就是整个张量（{tile}），每个算子都要把它从内存读进来、写回去，四遍要 {memory_work}。"
-        "仍有 {speedup}，是因为它在同一块缓冲区里原地计算，不像逐个算子各写一个新张量。",
+        zh="右端输在内存：数据块就是整个张量（{tile}），每个算子都要把它从内存读进来、写回去，四遍要 {memory_work}。"
+        "仍有 {speedup}，是因为它在同一块缓冲区里原地计算，不像逐个算子各写一个新张量：逻辑读写一个字节没少，"
+        "可是 CPU 覆盖一块内存之前，通常要先把它读进来，而原地计算时那块内存刚刚读过。",
         en="The right end is memory: the tile is the whole tensor ({tile}), and every operator reads it from memory "
         "and writes it back, {memory_work} for the four. It still reaches {speedup} because it works in place in one "
         "buffer, where one pass per operator writes a new tensor each time: no logical byte less, but a CPU usually "

@@ -302,7 +302,7 @@ time_panel
 # %% [markdown] id="time-answer-en" lang="en"
 # <details><summary>Answers</summary>
 #
-# At K = 16384 the matrix multiplication takes nearly all the time, and fusing gains 4 % to 5 %. At 20 µs each, three launches are about 3 % of the time at K = 16384, and about a third at K = 256.
+# At K = 16384 the matrix multiplication takes nearly all the time, and fusing gains 4% to 5%. At 20 µs each, three launches are about 3% of the time at K = 16384, and about a third at K = 256.
 #
 # Watch which way the upper end of the speed-up moves: at K = 1024 it rises from 1.78× to 1.97×, at K = 256 it falls from 4.14× to 3.66×. The more a launch costs, the closer the ratio of times comes to the ratio of launches, which is 3.
 #

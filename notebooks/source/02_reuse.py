@@ -105,7 +105,7 @@ for tile_kib in (32, 128):
 # 2. 128 KiB 放不下，这几个算子就不能融合了吗？
 # 3. 上一课的中间张量不是读进来的，是在片上**产生**的。产生后读 1 次，能省下多少？
 #
-# 然后拖“数据块大小”，看右边的容器在哪里溢出来；再勾“切到放得下”和“在片上产生”。
+# 然后拖“数据块大小”，看右边的容器在哪里溢出来；再停在 128 KiB，勾上“切到放得下”和“在片上产生”。
 
 # %% [markdown] id="panel-intro-en" lang="en" minutes=4
 # ## Move it: what happens at the edge
@@ -116,7 +116,7 @@ for tile_kib in (32, 128):
 # 2. 128 KiB does not fit. Does that rule out fusing these operators?
 # 3. The intermediate tensors of the last lesson were not read in: they were **produced** on chip. What does such a tile avoid if it is read once?
 #
-# Then drag "tile size" and watch where the gauge on the right overflows; then tick "cut to fit" and "produced on chip".
+# Then drag "tile size" and watch where the gauge on the right overflows; then stay at 128 KiB and tick "cut to fit" and "produced on chip".
 
 # %% id="panel" tags=["answer"]
 from lessons_lib import ReusePanel
@@ -176,7 +176,7 @@ for shared_kib in (24, 48, 96):
 # %% [markdown] id="gemm-zh" lang="zh" minutes=3
 # ## 矩阵乘的数据块：两种片上存储一起用
 #
-# 分块矩阵乘把 A、B 的数据块放进**共享内存**，把累加器放在**寄存器**里。共享内存要
+# 分块矩阵乘每次算结果里 BM × BN 的一块：A 的数据块（BM × BK）和 B 的数据块（BK × BN）放在**共享内存**，累加器（BM × BN）放在**寄存器**里。共享内存要
 #
 # $$\text{缓冲份数} \times (\text{BM} \times \text{BK} + \text{BK} \times \text{BN}) \times \text{每元素字节}$$
 #
@@ -187,7 +187,7 @@ for shared_kib in (24, 48, 96):
 # %% [markdown] id="gemm-en" lang="en" minutes=3
 # ## A GEMM's tile: two kinds of on-chip storage at once
 #
-# A tiled GEMM keeps tiles of A and B in **shared memory** and the accumulator in **registers**. Shared memory needs
+# A tiled GEMM works on one BM × BN piece of the result at a time: the tiles of A (BM × BK) and of B (BK × BN) are in **shared memory**, the accumulator (BM × BN) in **registers**. Shared memory needs
 #
 # $$\text{buffers} \times (\text{BM} \times \text{BK} + \text{BK} \times \text{BN}) \times \text{bytes per element}$$
 #
@@ -215,7 +215,7 @@ for block_m, block_n in ((64, 64), (128, 128), (128, 256)):
 # - 一行放得下：读一遍、写一遍；
 # - 一行放不下：先边读边更新最大值与和，再读一遍并写出。
 #
-# 先猜：fp32、4096 × 4096，一份矩阵 64 MiB，三种做法各读写几份？注意力（attention）中间那个大矩阵 S，能不能也不进显存？
+# 先猜：fp32、4096 × 4096，一份矩阵 64 MiB，三种做法各读写几份？注意力（attention）先算 S = QKᵀ，对 S 做 softmax，再乘 V；中间那个大矩阵 S，能不能也不进显存？
 
 # %% [markdown] id="rows-en" lang="en" minutes=3
 # ## Does a reduction end fusion?
@@ -228,13 +228,13 @@ for block_m, block_n in ((64, 64), (128, 128), (128, 256)):
 # - the row fits: read once, write once;
 # - the row does not fit: update maximum and sum while reading, then read once more and write.
 #
-# Guess: fp32, 4096 × 4096, so a matrix is 64 MiB. How many matrices does each case move? And the large matrix S in the middle of attention: can it stay out of memory too?
+# Guess: fp32, 4096 × 4096, so a matrix is 64 MiB. How many matrices does each case move? And attention: it computes S = QKᵀ, takes the softmax of S and multiplies by V. Can the large matrix S in the middle stay out of memory too?
 
 # %% id="rows-code" tags=["answer"]
 from lessons_lib import attention_traffic, format_bytes, softmax_traffic
 
 softmax = softmax_traffic(4096, 4096)
-for way in ("naive_bytes", "two_pass_bytes", "resident_bytes"):
+for way in ("naive_bytes", "resident_bytes", "two_pass_bytes"):
     print(f"softmax {way:15}", format_bytes(softmax[way]))
 for block in (64, 128):
     head = attention_traffic(queries=2048, head_dim=64, block_queries=block)

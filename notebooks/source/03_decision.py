@@ -81,6 +81,8 @@ vote
 # | 片上放得下 | 数据块和临时值放得下吗？ | 第 02 课的公式，再看编译器的报告 |
 # | 后端已生成 | 编译器真的生成了这一个核函数吗？ | 编译一次，看结果 |
 #
+# 后端，是编译器里把计算图变成核函数的那一部分；容差，是事先约定的误差上限。
+#
 # 每一条都有三种回答：通过、不通过、**未核对**。第三种最常见，也最容易被当成第一种。
 #
 # `fusion_decision` 只收核对过的结果；布局转换的字节数另记一栏，从不否决融合。
@@ -94,6 +96,8 @@ vote
 # | shape supported | can the kernel handle these shapes? | tests at the edges |
 # | fits on chip | is there room for the tile and its temporaries? | lesson 02's formula, then the compiler's report |
 # | backend lowered it | did the compiler really produce this one kernel? | compile it and look |
+#
+# The backend is the part of a compiler that turns a graph into kernels; a tolerance is a bound on the error, agreed beforehand.
 #
 # Each has three answers: pass, fail and **not checked**. The third is the commonest, and the one most often mistaken for the first.
 #
@@ -219,6 +223,12 @@ compile_time = CompilePanel()
 compile_time
 
 # %% [markdown] id="court-zh" lang="zh" minutes=6
+# <details><summary>对答案</summary>
+#
+# 4 s ÷ 86 µs，约 46,512 次。在线服务几分钟就调用够了，只跑一遍的脚本永远回不了本。
+#
+# </details>
+#
 # ## 实测：六个案子
 #
 # 现在换你来判。每个案子三问：
@@ -232,11 +242,17 @@ compile_time
 # 三问都答了，证据才会在你的机器上用 NumPy 现算出来，和你的判断摆在一起。拿不准也先判，判完再看错在哪里。
 
 # %% [markdown] id="court-en" lang="en" minutes=6
+# <details><summary>Answer</summary>
+#
+# 4 s ÷ 86 µs, about 46,512 calls. A server gets there in minutes; a script that runs once never does.
+#
+# </details>
+#
 # ## Measure it: six cases
 #
 # Now you are the judge. Three questions per case:
 #
-# - **Legal?** No checked condition fails, and the result lies within the agreed tolerance (relative to float64, 0.2 % for fp16, 0.001 % for fp32). That is less than the panel's "all four hold": no compiler has been heard yet, so a yes means "go on and compile it";
+# - **Legal?** No checked condition fails, and the result lies within the agreed tolerance (relative to float64, 0.2% for fp16, 0.001% for fp32). That is less than the panel's "all four hold": no compiler has been heard yet, so a yes means "go on and compile it";
 # - **Profitable?** Predicted at least 1.1× faster. Where no time is predicted the ratio of logical bytes decides, which is a ceiling; for a layout conversion, its ledger does;
 # - **Bit-equal?** Not one bit of the output changes.
 #

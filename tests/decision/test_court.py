@@ -157,7 +157,7 @@ def fields(template: str) -> set[str]:
 
 
 def test_tolerances_are_written_as_they_are() -> None:
-    assert {dtype: float(words.removesuffix(" %")) / 100 for dtype, words in TOLERANCE_WORDS.items()} == {
+    assert {dtype: float(words.removesuffix("%")) / 100 for dtype, words in TOLERANCE_WORDS.items()} == {
         dtype: pytest.approx(tolerance) for dtype, tolerance in TOLERANCES.items()
     }
 

@@ -181,6 +181,16 @@ def test_the_sums_of_the_gemm_are_exact_whatever_the_order() -> None:
     assert not np.array_equal(exact, exact.astype(np.float16)), "or no boundary could round"
 
 
+def test_three_kernels_round_three_times() -> None:
+    half, single = np.float16, np.float32
+    x, w = evidence._multiples((64, 16_384), 8, 1 / 8, 5), evidence._multiples((16_384, 64), 8, 1 / 128, 6)
+    b = evidence._multiples((64,), 1024, 1 / 1024, 7)
+    biased = ((x @ w).astype(half).astype(single) + b).astype(half)
+    separate, fused, _, _ = evidence._epilogues()
+    assert same_bits(separate, evidence._gelu(biased.astype(single)).astype(half))
+    assert same_bits(fused, evidence._gelu(x @ w + b).astype(half))
+
+
 def test_the_fan_out_is_checkpoint_7(found: dict[str, Findings]) -> None:
     numbers = found["fan_out"].numbers
     assert {name: numbers[name] // MIB for name in ("separate", "kept", "recomputed", "all_fused")} == {
