@@ -1,7 +1,7 @@
 # make help            every command, for macOS and Linux; README.md has the same without make.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset setup notebooks test bench constraints clean
+.PHONY: help lab reset setup notebooks test test-pythons bundle site bench constraints clean
 
 # What a person may set on the command line; the tools read them from the environment.
 export EDITION PORT LESSON PARTS PYTHON TORCH_INDEX
@@ -14,6 +14,9 @@ help:
 	@echo "make reset LESSON=01 [EDITION=zh|en]   一课的新副本，旧的不动 / a fresh copy of a lesson beside yours"
 	@echo "make setup                             只准备环境 / the environment only"
 	@echo "make test [PARTS=\"unit nbval\"]         检查一切 / check everything"
+	@echo "make test-pythons                      在每个 Python 上测试 / unit tests and notebooks on every Python here"
+	@echo "make bundle                            离线包，写入 dist/ / one zip for places without a network"
+	@echo "make site                              网站，写入 dist/site / lessons in the browser, and pages to read"
 	@echo "make notebooks                         由源文件生成课程 / build the lessons from their sources"
 	@echo "make bench                             测速，写入 benchmarks/RESULTS.md / measure"
 	@echo "make constraints                       重新固定版本 / pin the versions anew"
@@ -32,6 +35,16 @@ setup:
 test:
 	@$(TOOL) tools.checks
 
+test-pythons:
+	@$(TOOL) tools.pythons
+
+bundle:
+	@$(READY) --dev && .venv/bin/python -m tools.bundle
+
+# SITE="--self-hosted" serves Pyodide from the site itself instead of from its CDN (needs npm).
+site:
+	@$(READY) --dev && .venv/bin/python -m tools.site $(SITE)
+
 notebooks:
 	@$(READY) --dev && .venv/bin/python -m notebooks.build
 
@@ -43,5 +56,6 @@ constraints:
 
 # .cache/jupyter stays: it remembers which of the learner's notebooks are trusted.
 clean:
+	rm -rf .venv-3* .cache/environments .cache/bundle-wheels
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info artifacts
 	find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +

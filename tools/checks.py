@@ -41,9 +41,11 @@ PARTS: dict[str, Callable[[], Sequence[str]]] = {
     "format": lambda: ("-m", "ruff", "format", "--check", "."),
     "mypy": lambda: ("-m", "mypy"),
     "imports": lambda: ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"),
-    "unit": lambda: (*_PYTEST, "tests", "--ignore=tests/browser", *_WORKERS),
+    "unit": lambda: (*_PYTEST, "tests", "--ignore=tests/browser", "--ignore=tests/platforms", *_WORKERS),
     "notebooks": lambda: ("-m", "notebooks.build", "--check"),
     "nbval": nbval,
+    "platforms": lambda: (*_PYTEST, "tests/platforms", *_WORKERS, "--dist", "worksteal"),
+    "pythons": lambda: ("-m", "tools.pythons", "--ends"),
     "browser": lambda: (*_PYTEST, "tests/browser"),
 }
 

@@ -91,8 +91,8 @@ def for_learner(notebook: str) -> str:
     The built notebook keeps it, for readers on the web and for the tests.
     """
     book = json.loads(notebook)
-    for cell in book["cells"]:
-        if "answer" in cell["metadata"].get("tags", ()):
+    for cell in book.get("cells", ()):
+        if "answer" in cell.get("metadata", {}).get("tags", ()):
             cell.update(outputs=[], execution_count=None)
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 

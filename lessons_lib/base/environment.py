@@ -137,7 +137,7 @@ _PLACE_NAMES: Mapping[Place, Text] = {
 }
 _FONT_WORDS: Mapping[bool | None, Text] = {
     True: Text(zh="有", en="yes"),
-    False: Text(zh="没有找到", en="none found"),
+    False: Text(zh="没有找到；课程的图用自带的字体", en="none found; the course brings one for its own plots"),
     None: _UNKNOWN,
 }
 

@@ -78,6 +78,6 @@ def test_ci_runs_on_every_python_that_has_pins_and_keeps_the_screenshots():
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["test"]
     assert tuple(job["strategy"]["matrix"]["python"]) == PYTHONS
-    assert {f"py{python.replace('.', '')}.txt" for python in PYTHONS} == {p.name for p in CONSTRAINTS.iterdir()}
+    assert {f"py{python.replace('.', '')}.txt" for python in PYTHONS} == {p.name for p in CONSTRAINTS.glob("py*.txt")}
     assert any(".ci/run" in step.get("run", "") for step in job["steps"])
     assert any(step.get("with", {}).get("path") == "artifacts/" for step in job["steps"])

@@ -8,7 +8,18 @@ from tools.say import Stop
 
 
 def test_all_parts_run_in_order_unless_some_are_named():
-    assert selected_all() == ["ruff", "format", "mypy", "imports", "unit", "notebooks", "nbval", "browser"]
+    assert selected_all() == [
+        "ruff",
+        "format",
+        "mypy",
+        "imports",
+        "unit",
+        "notebooks",
+        "nbval",
+        "platforms",
+        "pythons",
+        "browser",
+    ]
     assert checks.selected(["nbval", "unit"]) == ["unit", "nbval"]
     with pytest.raises(Stop, match="unti"):
         checks.selected(["unti"])

@@ -1,0 +1,113 @@
+"""Which Pythons are found, which are run, and what the table says; made-up Pythons, real subprocesses."""
+
+import os
+import sys
+
+import pytest
+
+from tools import pythons
+from tools.project import PYPROJECT
+from tools.pythons import Step
+from tools.say import Stop
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shell")
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+OTHER = "3.10" if RUNNING != "3.10" else "3.13"
+
+
+def put(path, body):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_running_python_is_found():
+    assert pythons.find(RUNNING)
+
+
+def test_a_shim_that_does_not_run_is_passed_over_for_a_real_python(tmp_path, monkeypatch):
+    put(tmp_path / "bin" / f"python{OTHER}", "exit 127")
+    real = put(tmp_path / "pyenv" / "versions" / f"{OTHER}.4" / "bin" / f"python{OTHER}", f"echo {OTHER}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert pythons.find(OTHER, tmp_path / "pyenv") == real
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    assert pythons.find(OTHER) == real
+
+
+def test_python3_counts_when_it_is_of_that_version(tmp_path, monkeypatch):
+    python3 = put(tmp_path / "bin" / "python3", f"echo {OTHER}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert pythons.find(OTHER, tmp_path) == python3
+    put(python3, "echo 3.9")
+    assert pythons.find(OTHER, tmp_path) is None
+
+
+def test_the_ends_leave_out_the_running_one():
+    assert pythons.ends(["3.10", "3.11", "3.13"], "3.11") == ["3.10", "3.13"]
+    assert pythons.ends(["3.10", "3.11", "3.13"], "3.10") == ["3.13"]
+    assert pythons.ends(["3.12"], "3.12") == []
+    assert pythons.ends(["3.12"], "3.11") == ["3.12"]
+
+
+def test_packages_are_those_of_dev_that_tests_import():
+    found = pythons.packages_for_tests(PYPROJECT.read_text(encoding="utf-8"))
+    assert {"pytest", "pytest-xdist", "hypothesis", "nbval>=0.11"} <= set(found)
+    assert not {"mypy", "ruff", "playwright"} & set(found)
+    with pytest.raises(ValueError, match="dev"):
+        pythons.packages_for_tests("[project]\n")
+
+
+def test_a_steps_words_are_the_last_line_without_its_time():
+    step = pythons.run([sys.executable, "-c", "print('....'); print('3 passed, 1 skipped in 65.01s (0:01:05)')"])
+    assert step.good and step.words == "3 passed, 1 skipped"
+    assert not pythons.run([sys.executable, "-c", "raise SystemExit(1)"]).good
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Two Pythons, whose checks do what the test says."""
+    monkeypatch.setattr(pythons, "find_all", lambda: {"3.10": "ten", "3.12": "twelve"})
+    results = {"3.10": True, "3.12": True}
+    monkeypatch.setattr(pythons, "check", lambda version, python: {"unit": Step(results[version], 1.0, python)})
+    return results
+
+
+def run_main(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["pythons", *arguments])
+    return pythons.main()
+
+
+def test_all_that_are_here_run_and_the_missing_ones_are_named(made_up, monkeypatch, capsys):
+    assert run_main(monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "3.10  unit ok 1 s (ten)" in shown and "twelve" in shown
+    assert "3.11  这台机器上没有 / not on this machine" in shown and "3.13  这台" in shown
+
+
+def test_one_failure_fails_the_whole(made_up, monkeypatch, capsys):
+    made_up["3.12"] = False
+    assert run_main(monkeypatch) == 1
+    assert "FAILED" in capsys.readouterr().out
+    assert run_main(monkeypatch, "3.10") == 0
+
+
+def test_naming_only_what_is_missing_is_no_success(made_up, monkeypatch):
+    assert run_main(monkeypatch, "3.13") == 1
+    with pytest.raises(Stop, match=r"3\.8"):
+        run_main(monkeypatch, "3.8")
+
+
+def test_no_python_at_all_is_an_error(monkeypatch):
+    monkeypatch.setattr(pythons, "find_all", dict)
+    with pytest.raises(Stop, match=r"3\.10 3\.11"):
+        run_main(monkeypatch)
+
+
+def test_an_environment_that_cannot_be_made_is_told_and_fails(monkeypatch, capsys):
+    def no(version, python):
+        raise Stop("没有网络", "no network")
+
+    monkeypatch.setattr(pythons, "environment", no)
+    steps = pythons.check("3.10", "ten")
+    assert not steps["environment"].good and "没有网络" in capsys.readouterr().out

@@ -1,0 +1,168 @@
+"""Unit tests and strict nbval for real on every Python of the course that this machine has.
+
+    python -m tools.pythons [3.10 3.13 ...] [--ends]
+
+Each has an environment of its own, .venv-310 and so on, with the versions of constraints/. A Python is looked for
+by its name on PATH and among pyenv's; one that is missing is named, and no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import checks, edition, say
+from tools.constraints import PYTHONS
+from tools.project import PYPROJECT, ROOT, constraints_for, lesson_extras
+from tools.say import Stop, tell
+from tools.side_environment import ready
+
+# Of the extra ``dev``, what these checks do without: the same on every Python, so once is enough.
+_NOT_NEEDED = {"build", "import-linter", "jupyter-repo2docker", "mypy", "playwright", "ruff", "types-PyYAML"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What became of one step: whether it went well, in how many seconds, and pytest's last line."""
+
+    good: bool
+    seconds: float
+    words: str = ""
+
+    def __str__(self) -> str:
+        return f"{'ok' if self.good else 'FAILED'} {self.seconds:.0f} s{f' ({self.words})' if self.words else ''}"
+
+
+def candidates(version: str, pyenv: Path) -> Iterator[Path]:
+    """Where a Python of this version may be, the one that runs this first."""
+    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
+        # Under a virtual environment lies the Python that it was made with.
+        yield Path(getattr(sys, "_base_executable", None) or sys.executable)
+    for name in (f"python{version}", "python3"):
+        found = shutil.which(name)
+        if found:
+            yield Path(found)
+    yield from sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"), reverse=True)
+
+
+def find(version: str, pyenv: Path | None = None) -> Path | None:
+    """A Python of this version that can make environments, or None."""
+    home = pyenv or Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    ask = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+    for python in candidates(version, home):
+        # A pyenv shim can be there and yet not run.
+        try:
+            done = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, timeout=60)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return python
+    return None
+
+
+def find_all() -> dict[str, Path]:
+    """Version -> Python, oldest first, of those that are here."""
+    found = {version: find(version) for version in PYTHONS}
+    return {version: python for version, python in found.items() if python}
+
+
+def ends(found: Sequence[str], running: str) -> list[str]:
+    """The oldest and the newest of ``found``; the running one is left out, since its own checks cover it."""
+    return [version for version in dict.fromkeys((found[0], found[-1])) if version != running]
+
+
+def packages_for_tests(pyproject_text: str) -> list[str]:
+    """The requirements of the extra ``dev`` that unit tests and nbval need."""
+    found = re.search(r"^dev\s*=\s*(\[.*?^\])", pyproject_text, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ValueError("pyproject.toml: [project.optional-dependencies] lacks dev")
+    names = {line: re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in ast.literal_eval(found[1])}
+    return [line for line, name in names.items() if name not in _NOT_NEEDED]
+
+
+def environment(version: str, python: Path) -> Path:
+    """The Python of this version's environment."""
+    major, minor = version.split(".")
+    constraints = constraints_for((int(major), int(minor)))
+    pins = ["--constraint", str(constraints)] if constraints else []
+    text = PYPROJECT.read_text(encoding="utf-8")
+    course = f"{ROOT}[{','.join(lesson_extras(text))}]"
+    wanted = ["--editable", course, *packages_for_tests(text), *pins]
+    return ready(ROOT / f".venv-{major}{minor}", python, wanted, [PYPROJECT, *([constraints] if constraints else [])])
+
+
+def check(version: str, python: Path) -> dict[str, Step]:
+    """Make the environment and run both checks in it; a step that fails does not stop the next."""
+    started = time.perf_counter()
+    try:
+        own = environment(version, python)
+    except Stop as stop:
+        print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
+        return {"environment": Step(False, time.perf_counter() - started)}
+    steps = {"environment": Step(True, time.perf_counter() - started)}
+    for name in ("unit", "nbval"):
+        print(f"\n── Python {version}: {name} " + "─" * 50, flush=True)
+        steps[name] = run([str(own), *checks.PARTS[name]()])
+    return steps
+
+
+def run(command: Sequence[str]) -> Step:
+    """Run pytest with its output in view."""
+    started = time.perf_counter()
+    last = ""
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    return Step(process.returncode == 0, time.perf_counter() - started, re.sub(r" in [\d.]+s.*", "", last))
+
+
+def summary(results: Mapping[str, Mapping[str, Step]], missing: Sequence[str]) -> str:
+    """The table at the end."""
+    rows = [
+        f"Python {version:<5} " + "; ".join(f"{name} {step}" for name, step in steps.items())
+        for version, steps in results.items()
+    ]
+    lacking = [f"Python {version:<5} 这台机器上没有 / not on this machine" for version in missing]
+    return "\n".join(["", *rows, *lacking])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.pythons", description="Unit tests and nbval, each Python.")
+    parser.add_argument("versions", nargs="*", help=f"of {' '.join(PYTHONS)}; default: every one that is here")
+    parser.add_argument("--ends", action="store_true", help="only the oldest and the newest, without the running one")
+    options = parser.parse_args()
+    say.use_edition(edition.chosen(None))
+    found = find_all()
+    chosen = options.versions or list(found)
+    unknown = [version for version in chosen if version not in PYTHONS]
+    if unknown or not found:
+        raise Stop(
+            f"找不到 Python {' '.join(unknown or PYTHONS)}；课程支持 {' '.join(PYTHONS)}。",
+            f"No Python {' '.join(unknown or PYTHONS)}; the course is for {' '.join(PYTHONS)}.",
+        )
+    if options.ends:
+        chosen = ends(list(found), f"{sys.version_info.major}.{sys.version_info.minor}")
+    results = {version: check(version, found[version]) for version in chosen if version in found}
+    missing = [version for version in (options.versions or PYTHONS) if version not in found]
+    print(summary(results, missing), flush=True)
+    if not results:
+        tell("没有别的 Python 可检查。", "There is no other Python to check.")
+    steps = [step for result in results.values() for step in result.values()]
+    return 0 if all(step.good for step in steps) and (results or options.ends) else 1
+
+
+if __name__ == "__main__":
+    say.run(main)
