@@ -56,6 +56,6 @@ constraints:
 
 # .cache/jupyter stays: it remembers which of the learner's notebooks are trusted.
 clean:
-	rm -rf .venv-3* .cache/environments .cache/bundle-wheels
+	rm -rf .venv-3* .cache/environments .cache/bundle-wheels .cache/site
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info artifacts
 	find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +

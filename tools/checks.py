@@ -41,11 +41,19 @@ PARTS: dict[str, Callable[[], Sequence[str]]] = {
     "format": lambda: ("-m", "ruff", "format", "--check", "."),
     "mypy": lambda: ("-m", "mypy"),
     "imports": lambda: ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"),
-    "unit": lambda: (*_PYTEST, "tests", "--ignore=tests/browser", "--ignore=tests/platforms", *_WORKERS),
+    "unit": lambda: (
+        *_PYTEST,
+        "tests",
+        "--ignore=tests/browser",
+        "--ignore=tests/platforms",
+        "--ignore=tests/site",
+        *_WORKERS,
+    ),
     "notebooks": lambda: ("-m", "notebooks.build", "--check"),
     "nbval": nbval,
     "platforms": lambda: (*_PYTEST, "tests/platforms", *_WORKERS, "--dist", "worksteal"),
     "pythons": lambda: ("-m", "tools.pythons", "--ends"),
+    "site": lambda: (*_PYTEST, "tests/site"),
     "browser": lambda: (*_PYTEST, "tests/browser"),
 }
 

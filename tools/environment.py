@@ -28,7 +28,7 @@ STAMP = VENV / "lessons-stamp.json"
 MARKER = VENV / "lessons-installing"
 
 # Megabytes on disk, measured and rounded up; pip's downloads and temporary files included.
-_MEGABYTES = {"lab": 700, "graph": 1500, "kernel": 1000, "dev": 500}
+_MEGABYTES = {"lab": 700, "graph": 1500, "kernel": 1000, "dev": 500, "site": 100}
 _MEGABYTES_OF_CUDA = 6000
 
 
@@ -47,7 +47,7 @@ class Stamp:
 
 def ensure(*, dev: bool = False, retry_left_out: bool = False) -> Path:
     """The environment's Python, with everything the lessons (and ``dev``: the checks) need installed."""
-    extras = (*lesson_extras(PYPROJECT.read_text(encoding="utf-8")), *(["dev"] if dev else []))
+    extras = (*lesson_extras(PYPROJECT.read_text(encoding="utf-8")), *(["dev", "site"] if dev else []))
     fingerprint = _fingerprint()
     stamp = _read_stamp()
     if stamp and stamp.serves(fingerprint, extras) and not (retry_left_out and stamp.left_out):

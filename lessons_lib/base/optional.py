@@ -14,15 +14,22 @@ _MISSING = Text(
 )
 
 
+class MissingPackageError(ImportError):
+    """A package is not there. IPython shows the message alone: frames on the way to it tell a learner nothing."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"ImportError: {self}"]
+
+
 def require_numpy() -> Any:
     """NumPy itself, imported now.
 
     Raises:
-        ImportError: it is not there; the message says in both languages what to run.
+        MissingPackageError: it is not there; the message says in both languages what to run.
     """
     try:
         return importlib.import_module("numpy")
     except ImportError as error:
         in_browser = sys.platform == "emscripten"
         command = "%pip install numpy" if in_browser else f"{sys.executable or 'python'} -m pip install numpy"
-        raise ImportError(_MISSING.format(name="NumPy", command=command).both) from error
+        raise MissingPackageError(_MISSING.format(name="NumPy", command=command).both) from error

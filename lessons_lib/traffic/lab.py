@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from lessons_lib.base.environment import free_memory_bytes
@@ -48,7 +49,7 @@ _FEWEST_ROUNDS = 3
 # The thread's own processor time: NumPy's elementwise operations run on this thread alone, and time that the system
 # gives to other programs would fall on short parts and long parts unequally. Elsewhere that clock is too coarse.
 _OWN_TIME = sys.platform in ("linux", "darwin")
-_clock = thread_time if _OWN_TIME else perf_counter
+_clock = time.thread_time if _OWN_TIME else perf_counter
 
 _PROGRESS = Text(zh="测量中", en="Measuring")
 

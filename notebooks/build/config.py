@@ -21,6 +21,7 @@ class Config:
     requirements: tuple[str, ...]
     repository: str
     ref: str
+    site: str
     published: bool
     mirrors: tuple[str, ...]
     extras: tuple[str, ...]
@@ -63,6 +64,7 @@ def read_config(root: Path) -> Config:
         requirements=tuple(project["dependencies"]),
         repository=lessons["repository"],
         ref=lessons["ref"],
+        site=lessons["site"],
         published=lessons["published"],
         mirrors=tuple(lessons["mirrors"]),
         extras=tuple(lessons["extras"]),

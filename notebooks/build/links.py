@@ -22,6 +22,20 @@ def notebook_path(lesson: Lesson, language: Language) -> str:
     return f"notebooks/{language}/{lesson.name}.ipynb"
 
 
+# Extras that a Python inside the browser cannot have.
+_ONLY_ON_A_COMPUTER = {"graph", "kernel"}
+
+
+def runs_in_browser(lesson: Lesson) -> bool:
+    """Whether the site (``make site``) offers ``lesson`` to run and not only to read."""
+    return not _ONLY_ON_A_COMPUTER & set(lesson.needs)
+
+
+def browser_path(lesson: Lesson, language: Language) -> str:
+    """The page of the site that opens ``lesson`` live, from the site's root."""
+    return f"run/lab-{language}/index.html?path={language}/{lesson.name}.ipynb"
+
+
 def launch_links(lesson: Lesson, language: Language, config: Config) -> list[tuple[str, str]]:
     """``(name, address)`` of each platform; the one most likely to be reachable comes first."""
     path = notebook_path(lesson, language)
@@ -34,7 +48,9 @@ def launch_links(lesson: Lesson, language: Language, config: Config) -> list[tup
     raw = f"https://raw.githubusercontent.com/{repository}/{ref}/{path}"
     kaggle = ("Kaggle", f"https://kaggle.com/kernels/welcome?src={raw}")
     binder = ("Binder", f"https://mybinder.org/v2/gh/{repository}/{ref}?urlpath=lab/tree/{path}")
-    return [*((modelscope, colab) if language == "zh" else (colab, modelscope)), kaggle, binder]
+    browser = ("浏览器" if language == "zh" else "in the browser", config.site + browser_path(lesson, language))
+    first = (modelscope, colab) if language == "zh" else (colab, modelscope)
+    return [*first, kaggle, binder, *([browser] if runs_in_browser(lesson) else [])]
 
 
 def launch_line(lesson: Lesson, language: Language, config: Config, limit: int | None = None) -> str:
@@ -54,7 +70,7 @@ def lessons_table(lessons: Sequence[Lesson], language: Language, config: Config,
             f"[{lesson.title(language)}]({folder}{lesson.name}.ipynb)",
             f"{lesson.minutes:g}",
             _GPU_WORDS[language][lesson.gpu],
-            launch_line(lesson, language, config, limit=2),
+            launch_line(lesson, language, config),
         )
         for lesson in lessons
     ]

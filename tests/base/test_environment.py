@@ -402,7 +402,7 @@ def test_the_rows_tell_what_was_found() -> None:
         "numpy": "not installed",
         "matplotlib": "not installed",
         "ipywidgets": "not installed",
-        "Chinese font for plots": "none found",
+        "Chinese font for plots": "none found; the course brings one for its own plots",
     }
 
 

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from small_course import PYPROJECT, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from notebooks.build.__main__ import main  # noqa: E402
-from notebooks.build.course import Course, read_course  # noqa: E402
-
-PYPROJECT = """
-[project]
-name = "operator-fusion-lessons"
-dependencies = ["ipywidgets>=7.7", "drawsvg>=2.4", "lazy-loader>=0.4"]
-
-[tool.lessons]
-repository = "someone/course"
-ref = "main"
-published = false
-mirrors = ["git+https://mirror.example/course@main"]
-extras = ["lab"]
-"""
+from notebooks.build.__main__ import main
+from notebooks.build.course import Course, read_course
 
 LESSON = """\
 # %% [markdown] lang="zh" id="title-zh" minutes=2 gpu="none" needs="lab"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import PYPROJECT
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from small_course import PYPROJECT
 
 from notebooks.build.bootstrap import bootstrap_source
 from notebooks.build.config import Config, read_config

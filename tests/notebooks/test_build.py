@@ -79,7 +79,7 @@ def test_placeholders(built_course: Path) -> None:
     title = cell(built_course, "title", "zh").source
     assert "约 5 分钟" in title
     names = [part.split("]")[0] for part in title.split("[")[1:]]
-    assert names == ["ModelScope 魔搭", "Colab", "Kaggle", "Binder"]
+    assert names == ["ModelScope 魔搭", "Colab", "Kaggle", "Binder", "浏览器"]
     assert "https://modelscope.cn/notebook/share/github/someone/course/blob/main/notebooks/zh/01_one.ipynb" in title
     english = cell(built_course, "title", "en").source
     assert english.index("[Colab]") < english.index("[ModelScope]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from small_course import ROOT
 
 from notebooks.build.check import content_faults, read_notebook, stale_files
 from notebooks.build.course import Course

@@ -83,6 +83,12 @@ def test_a_lesson_opens_itself_on_every_platform(page: str) -> None:
     assert own == set(PLATFORMS)
 
 
+@pytest.mark.parametrize("page", LESSONS)
+def test_a_lesson_also_runs_on_the_site_in_its_own_language(page: str) -> None:
+    _, edition, name = page.split("/")
+    assert f"{CONFIG.site}run/lab-{edition}/index.html?path={edition}/{name}" in text_of(page)
+
+
 @pytest.mark.parametrize("page", READMES)
 def test_a_readme_opens_every_lesson_and_its_language_decides_what_comes_first(page: str) -> None:
     found = [(host, target(host, address)["path"]) for host, address in links(text_of(page))]
@@ -90,7 +96,8 @@ def test_a_readme_opens_every_lesson_and_its_language_decides_what_comes_first(p
     for lesson in LESSONS:
         if edition_of(lesson) == READMES[page]:
             hosts = [host for host, path in found if path == lesson]
-            assert hosts[:1] == [first] and {"colab.research.google.com", "modelscope.cn"} <= set(hosts)
+            assert hosts[:1] == [first]
+            assert set(hosts) == set(PLATFORMS)
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,7 @@ def test_every_arrow_stands_under_an_operator(count: int) -> None:
     uses = [text for text in root.iter(f"{SVG}text") if (text.text or "").split()[0] in ("use", "make")]
     shafts = [path for path in root.iter(f"{SVG}path") if path.get("stroke-width") == ARROW]
     across = [float(path.get("d", "").split(",")[0].lstrip("M")) for path in shafts]
+    assert [path.get("stroke") for path in shafts] == [WRITE] + [READ] * count, "the maker writes, each use reads"
     assert across == pytest.approx([float(text.get("x", 0)) for text in uses])
 
 

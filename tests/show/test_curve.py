@@ -25,7 +25,7 @@ def drawn(points: Sequence[tuple[int, float]], now: tuple[int, float] | None = N
     svg = draw_net(
         points,
         points[-1] if now is None else now,
-        lambda value: f"{value:g} s",
+        lambda value: f"{value:.4g} s",
         title="Ledger",
         figures=[("even", True)],
         label="net",
@@ -152,4 +152,4 @@ def box(text: ElementTree.Element) -> tuple[float, float, float, float, str]:
 
 def test_the_axis_says_its_ends() -> None:
     words = [text.text for text in drawn(net(64, 8, 2000)).iter(f"{SVG}text")]
-    assert {"0", "2,000 calls", "0 s", "-64 s", "15936 s"} <= set(words)
+    assert {"0", "2,000 calls", "0 s", "-64 s", "1.594e+04 s"} <= set(words)

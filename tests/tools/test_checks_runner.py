@@ -18,6 +18,7 @@ def test_all_parts_run_in_order_unless_some_are_named():
         "nbval",
         "platforms",
         "pythons",
+        "site",
         "browser",
     ]
     assert checks.selected(["nbval", "unit"]) == ["unit", "nbval"]

@@ -52,7 +52,7 @@ def test_checks_add_to_the_environment_and_the_lab_is_content_with_more(place):
     environment.ensure()
     environment.ensure(dev=True)
     assert verbs(calls) == ["venv", "install", "install"]
-    assert any("[lab,dev]" in argument for argument in calls[2])
+    assert any("[lab,dev,site]" in argument for argument in calls[2])
     environment.ensure()
     assert len(calls) == 3
 

@@ -1,0 +1,133 @@
+"""Lesson 01 of both editions with Python inside the browser, everything served by the site itself, no network."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from site_driver import ARTIFACTS, refuse_others, serve, skip_unless_ci
+
+from tests.browser.lab_driver import OpenNotebook
+from tools.say import Stop
+from tools.site.__main__ import build_site
+from tools.site.lite import RUN
+
+LESSON = "01_traffic"
+MENU = {"zh": "文件", "en": "File"}
+NO_NUMPY = {"zh": "NumPy，但当前环境里没有", "en": "NumPy, which is not installed here"}
+BUSY_MACHINE = 180_000  # milliseconds; a quiet one needs a tenth
+KERNEL_IS_IDLE = (
+    "() => window.jupyterapp?.shell?.currentWidget?.context?.sessionContext?.session?.kernel?.status === 'idle'"
+)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The whole site with its own Pyodide, served from this machine."""
+    site = tmp_path_factory.mktemp("site") / "dist"
+    try:
+        build_site(site, self_hosted=True)
+    except Stop as stop:
+        skip_unless_ci(f"the self-hosted site cannot be built here: {stop.en}")
+    _expose_application(site / RUN / "jupyter-lite.json")
+    with serve(site) as started:
+        yield started
+
+
+def _expose_application(config: Path) -> None:
+    """Let a test give JupyterLab's own commands."""
+    content = json.loads(config.read_text(encoding="utf-8"))
+    content["jupyter-config-data"]["exposeAppInBrowser"] = True
+    config.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def learner(offline: Browser, address: str) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """One learner's browser: what it keeps from one lesson must not disturb the next."""
+    context = offline.new_context(viewport={"width": 1200, "height": 1000})
+    yield context, refuse_others(context, address)
+    context.close()
+
+
+@pytest.fixture(scope="module", params=("zh", "en"))
+def edition(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def page(learner: tuple[BrowserContext, list[str]], address: str, edition: str) -> Iterator[Page]:
+    """The lesson, opened by the button of the page that lists them, and running."""
+    opened = learner[0].new_page()
+    opened.goto(f"{address}/{edition}/index.html")
+    started = time.perf_counter()
+    opened.locator(f'a.button.main[href*="{LESSON}"]').click()
+    opened.wait_for_function(KERNEL_IS_IDLE, timeout=BUSY_MACHINE)
+    opened.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    expect(_cell(opened, "panel").locator(".noUi-handle").first).to_be_visible(timeout=BUSY_MACHINE)
+    print(f"\n{edition}: {time.perf_counter() - started:.1f} s to a live slider")
+    # The run ends here: before that, later cells move the panel too.
+    expect(_lab_error(opened)).to_be_visible(timeout=BUSY_MACHINE)
+    yield opened
+    opened.close()
+
+
+def _cell(page: Page, cell_id: str) -> Locator:
+    return OpenNotebook(page).cell(cell_id)
+
+
+def _lab_error(page: Page) -> Locator:
+    return _cell(page, "lab").locator(".jp-OutputArea-output", has_text="ImportError")
+
+
+def test_the_interface_speaks_the_editions_language(page: Page, edition: str) -> None:
+    assert page.locator("html").get_attribute("lang") == {"zh": "zh-CN", "en": "en"}[edition]
+    expect(page.locator(".lm-MenuBar-itemLabel").first).to_have_text(MENU[edition])
+
+
+def test_a_slider_moved_by_keyboard_changes_the_picture(page: Page, edition: str) -> None:
+    cell = _cell(page, "panel")
+    picture = cell.locator(".jp-OutputArea svg[role=img]")
+    table = cell.locator(".jp-OutputArea table")
+    before, text = picture.evaluate("element => element.outerHTML"), table.inner_text()
+    cell.locator(".noUi-handle").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "([cell, old]) => cell.querySelector('.jp-OutputArea svg[role=img]').outerHTML !== old",
+        arg=[cell.element_handle(), before],
+        timeout=20_000,
+    )
+    expect(table).not_to_have_text(text, timeout=20_000)
+    cell.screenshot(path=ARTIFACTS / f"site-{edition}-live-panel.png")
+
+
+def test_a_lab_without_numpy_says_what_to_do(page: Page, edition: str) -> None:
+    """In both languages, with the command that fetches NumPy from the CDN, and no frames around it."""
+    output = _lab_error(page)
+    said = output.inner_text()
+    assert all(words in said for words in NO_NUMPY.values())
+    assert "%pip install numpy" in said
+    assert len(said.splitlines()) <= 4, said
+    output.screenshot(path=ARTIFACTS / f"site-{edition}-no-numpy.png")
+
+
+def test_only_this_lesson_is_open(page: Page) -> None:
+    """A tab restored from the last visit would start a Python of its own."""
+    expect(page.locator("#jp-main-dock-panel .lm-TabBar-tab")).to_have_count(1)
+
+
+def test_nothing_was_asked_of_anybody_else(page: Page, learner: tuple[BrowserContext, list[str]]) -> None:
+    refused = learner[1]
+    assert refused == []
+    # And the list does see what Python in its worker asks for: NumPy is on the CDN.
+    page.evaluate(
+        "code => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
+        ".requestExecute({code}).done.then(() => null)",
+        "%pip install numpy",
+    )
+    assert refused and all(url.startswith("https://cdn.jsdelivr.net/pyodide/") for url in refused), refused
+    refused.clear()

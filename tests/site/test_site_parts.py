@@ -1,0 +1,84 @@
+"""The parts of the site that turn one thing into another."""
+
+from __future__ import annotations
+
+import pytest
+from nbformat import from_dict
+
+from notebooks.build.course import read_course
+from notebooks.build.links import browser_path
+from tools.project import ROOT
+from tools.site.editions import WORDS, built
+from tools.site.markdown import math_as_mathml
+from tools.site.outputs import as_on_a_terminal, shown_outputs
+from tools.site.runtime import closure
+
+
+def output(**data: str) -> object:
+    bundle = {name.replace("_", "/"): text for name, text in data.items()}
+    return from_dict({"output_type": "execute_result", "data": bundle, "metadata": {}, "execution_count": 1})
+
+
+def test_a_formula_becomes_mathml_with_its_tex_beside() -> None:
+    html = math_as_mathml(r"so $a < b$ and $$\frac{\text{字节}}{2}$$")
+    assert html.count("<math ") == 2
+    assert "<mfrac>" in html and "字节" in html
+    assert 'alttext="a &lt; b"' in html
+    assert "$" not in html
+
+
+def test_a_folded_answer_keeps_its_markdown() -> None:
+    html = math_as_mathml("<details><summary>s</summary>\n\n1. **one**\n\n</details>\n\nafter")
+    assert "<summary>s</summary>" in html and "<strong>one</strong>" in html and "<p>after</p>" in html
+
+
+def test_a_panel_is_shown_as_its_picture_with_the_table_as_text() -> None:
+    svg = "<svg></svg>"
+    panel = from_dict({"output_type": "execute_result", "data": {"image/svg+xml": svg, "text/plain": "a  1"}})
+    (shown,) = shown_outputs([panel])
+    assert (shown["kind"], shown["html"], shown["text"]) == ("picture", svg, "a  1")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "part"),
+    [
+        ({"text_html": "<b>h</b>", "text_plain": "p"}, "html", "<b>h</b>"),
+        (
+            {"image_png": "QUJD\n", "text_plain": "<Figure>"},
+            "html",
+            'alt="&lt;Figure&gt;" src="data:image/png;base64,QUJD"',
+        ),
+        ({"text_plain": "1 < 2"}, "text", "1 &lt; 2"),
+    ],
+)
+def test_the_richest_form_that_needs_no_kernel_is_shown(data: dict[str, str], kind: str, part: str) -> None:
+    (shown,) = shown_outputs([output(**data)])
+    assert shown["kind"] == kind and part in str(shown["html"])
+
+
+def test_a_progress_bar_that_is_gone_leaves_no_empty_box() -> None:
+    assert as_on_a_terminal("10%\r     \r") == ""
+    assert as_on_a_terminal("10%\r100%\ndone\n") == "100%\ndone"
+    stream = from_dict({"output_type": "stream", "name": "stdout", "text": "10%\r    \r"})
+    assert shown_outputs([stream]) == []
+
+
+def test_a_package_brings_what_it_depends_on() -> None:
+    packages = {
+        "a": {"depends": ["b_c"]},
+        "b-c": {"depends": ["a", "d"]},
+        "d": {"depends": []},
+        "e": {"depends": []},
+    }
+    assert closure(packages, ["a", "not-there"]) == {"a", "b-c", "d"}
+
+
+def test_a_lesson_opens_in_its_own_edition() -> None:
+    lesson = built(read_course(ROOT)[0]).lessons[0]
+    assert browser_path(lesson, "zh") == f"run/lab-zh/index.html?path=zh/{lesson.name}.ipynb"
+
+
+def test_no_word_is_left_in_the_other_language() -> None:
+    """English sentences hold no Chinese; what names the other edition does."""
+    english = {name: str(words) for name, words in vars(WORDS["en"]).items() if name != "other"}
+    assert not [name for name, words in english.items() if any("\u4e00" <= letter <= "\u9fff" for letter in words)]
