@@ -17,7 +17,7 @@ from lessons_lib.base.validate import bad_argument, require_choice, shown
 Vendor = Literal["NVIDIA", "AMD"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gpu:
     """What a vendor states; a kernel reaches less.
 
@@ -72,8 +72,11 @@ class Gpu:
     registers_per_sm: int
     register_allocation_unit: int
     max_registers_per_thread: int
-    sources: Mapping[str, str] = field(compare=False, repr=False)
+    sources: Mapping[str, str] = field(compare=False)
     unsure: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"Gpu({self.name!r})"
 
     @property
     def source(self) -> str:

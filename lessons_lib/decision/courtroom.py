@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lessons_lib.base.text import Text
+from lessons_lib.base.validate import require_choice
 from lessons_lib.decision.court import (
     ANSWER_NAMES,
     ANSWERS,
@@ -22,7 +23,7 @@ from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
 
 _WAITING = Text(zh="三问都答了，证据才会算出来。", en="The evidence is computed once all three are answered.")
-_MARKS = {"agrees": "✓", "differs": "✗", "open": "○"}
+_MARKS = {"agrees": "✓", "differs": "✗"}
 
 
 class Trial(LiveBox):
@@ -54,8 +55,11 @@ class Trial(LiveBox):
 
         Raises:
             ValueError: an answer is none of the three; then nothing changes.
+            ImportError: NumPy is missing; nothing changes either.
         """
         given = {"legal": legal, "profitable": profitable, "bit_equal": bit_equal}
+        for question, answer in given.items():
+            require_choice(question, answer, ANSWERS)
         try_case(self.case.name, **given)
         for question, answer in given.items():
             self.controls[question].value = answer
@@ -74,7 +78,10 @@ class Trial(LiveBox):
         except ImportError as error:  # NumPy is missing: the message says what to do
             self._evidence.value = paragraph(str(error), live=True)
             return
-        self._evidence.value = _heard(self.hearing)
+        if self.hearing.standing == "open":
+            self._evidence.value = paragraph(str(_WAITING), live=True)
+        else:
+            self._evidence.value = _heard(self.hearing)
 
 
 def _heard(hearing: Hearing) -> str:

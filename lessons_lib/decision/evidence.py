@@ -191,7 +191,7 @@ def _rounding() -> Findings:
     why = _why(
         "rounding",
         **words,
-        separate_relative=f"{numbers['separate_relative']:.2%}".replace("%", " %"),
+        separate_relative=f"{numbers['separate_relative']:.2%}",
         tolerance=TOLERANCE_WORDS["float16"],
         before=_bytes(numbers["before"]),
         after=_bytes(numbers["after"]),

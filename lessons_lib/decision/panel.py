@@ -172,11 +172,11 @@ class CompilePanel(Panel):
     calls = Parameter(lambda: power_slider(Text(zh="调用次数", en="calls"), 65536, smallest=1, largest=2**20))
 
     def compute(self) -> CompileLedger:
-        return compile_ledger(self.compile_seconds, self.saved_us * 1e-6, self.calls)
+        return compile_ledger(self.compile_seconds, self.saved_us / 10**6, self.calls)
 
     def picture(self, result: CompileLedger) -> str:
         last = max(self.calls, 2 * min(result["break_even_calls"] or 0, 2**20), 16)
-        points = compile_series(self.compile_seconds, self.saved_us * 1e-6, last)
+        points = compile_series(self.compile_seconds, self.saved_us / 10**6, last)
         even = _even_words(result["break_even_calls"])
         return draw_net(
             [(point.calls, point.net) for point in points],

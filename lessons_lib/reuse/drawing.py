@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lessons_lib.base.text import Text
-from lessons_lib.base.units import format_bytes
+from lessons_lib.base.units import format_bytes, format_ratio
 from lessons_lib.reuse.plan import ReusePlan
 from lessons_lib.show.picture import MEMORY_LABEL, MUTED, Picture
 
@@ -37,6 +37,13 @@ _LABEL = Text(
 )
 
 
+def share_words(share: float) -> str:
+    """A share of the budget: per cent, or a ratio from ten times on."""
+    if share >= 10:
+        return format_ratio(share)
+    return f"{share:.0%}" if share >= 0.01 else "< 1%"
+
+
 @dataclass(frozen=True)
 class ReuseView:
     """What the picture shows: a plan and what it was made from; bytes.
@@ -55,7 +62,7 @@ class ReuseView:
     def share(self) -> str:
         """How much of the budget one piece takes."""
         share = self.plan["budget_utilization"]
-        return f"{share:.0%}" if share >= 0.01 else "< 1%"
+        return share_words(share)
 
 
 def draw_reuse(view: ReuseView) -> str:
@@ -105,7 +112,7 @@ def _draw_kept(picture: Picture, view: ReuseView, centres: list[float]) -> None:
     for centre in centres:
         picture.riser(centre, _OPERATOR_TOP + _OPERATOR_HEIGHT, _TILE_TOP)
     if plan["pieces"] > 1:
-        label = _KEPT_PIECE.format(pieces=plan["pieces"], piece=format_bytes(plan["piece_bytes"]))
+        label = _KEPT_PIECE.format(pieces=f"{plan['pieces']:,}", piece=format_bytes(plan["piece_bytes"]))
     else:
         label = _KEPT.format(tile=format_bytes(view.tile_bytes))
     picture.kept_bar(left, _TILE_TOP, right - left, _TILE_HEIGHT, str(label), pieces=min(plan["pieces"], 16))

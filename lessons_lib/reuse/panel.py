@@ -7,7 +7,7 @@ from typing import TypedDict
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.units import KIB, MIB, format_bytes
-from lessons_lib.reuse.drawing import ReuseView, draw_reuse
+from lessons_lib.reuse.drawing import ReuseView, draw_reuse, share_words
 from lessons_lib.reuse.plan import (
     BLOCK_THREADS,
     EXAMPLE_BUDGET,
@@ -114,7 +114,7 @@ class ReusePanel(Panel):
         return [
             _way(produced, cut, plan),
             str(_YES if plan["fits_onchip"] else _NO),
-            f"{plan['budget_utilization']:.0%}" if plan["budget_utilization"] >= 0.01 else "< 1%",
+            share_words(plan["budget_utilization"]),
             format_bytes(plan["moved_bytes"]),
             format_bytes(plan["avoided_bytes"]),
             "–" if blocks is None else str(blocks),
@@ -132,6 +132,6 @@ class ReusePanel(Panel):
 
 def _way(produced: bool, cut: bool, plan: ReusePlan) -> str:
     whole = Text(zh="整块", en="whole")
-    pieces = f"{plan['pieces']} × {format_bytes(plan['piece_bytes'])}"
+    pieces = f"{plan['pieces']:,} × {format_bytes(plan['piece_bytes'])}"
     words = Text(zh="片上产生，{how}", en="produced, {how}") if produced else Text(zh="读入，{how}", en="read, {how}")
     return str(words.format(how=pieces if cut else whole))

@@ -62,7 +62,7 @@ class Table:
     def _html_row(self, index: int, row: Sequence[str]) -> str:
         weight = "font-weight:600;background:#eef6f3;" if index == self.marked else ""
         cells = "".join(
-            f'<td style="{_CELL}{weight}text-align:{self._side(column)}">{escape(cell)}</td>'
+            f'<td style="{_CELL}{weight}{_wrap(cell)}text-align:{self._side(column)}">{escape(cell)}</td>'
             for column, cell in enumerate(self._with_mark(index, row))
         )
         return f'<tr style="background:#fff">{cells}</tr>'
@@ -72,6 +72,11 @@ class Table:
 
     def _with_mark(self, index: int, row: Sequence[str]) -> list[str]:
         return [f"▸ {row[0]}", *row[1:]] if index == self.marked else list(row)
+
+
+def _wrap(cell: str) -> str:
+    """A short cell stays on one line: Chinese would else break inside a word."""
+    return "white-space:nowrap;" if _columns(cell) <= 22 else ""
 
 
 def _columns(text: str) -> int:

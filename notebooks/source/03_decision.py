@@ -134,8 +134,8 @@ print(fusion_decision(True, True, True, True, reorder_bytes=8 * MIB))
 # %% id="panel" tags=["answer"]
 from lessons_lib import DecisionPanel, examine
 
-evidence = [item for plan in examine("gemm").plans for item in plan.evidence if item.condition == "semantics_match"]
-panel = DecisionPanel(evidence)
+fused = examine("gemm").plans[0]
+panel = DecisionPanel(item for item in fused.evidence if item.condition == "semantics_match")
 panel
 
 # %% [markdown] id="panel-answer-zh" lang="zh"

@@ -3,59 +3,222 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from lab_driver import Lab, OpenNotebook
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
 
 WIDTH, HEIGHT = 1024, 1400
 EDITIONS = ("zh", "en")
-# Controls by lesson cell, in the order of the page: the key that moves it there, and how to find its handle.
+# Said by Chromium or by JupyterLab itself whatever the notebook; none concerns a lesson. The last: JupyterLite, where
+# it is installed to build the site, leaves a kernel in JupyterLab that only a JupyterLite can load.
+IGNORED = re.compile(r"favicon|ResizeObserver loop|Shared module @jupyterlite/")
+
+# -- what each lesson shows: a cell with a widget that is not named here fails a test --------------------------------
+
 SLIDER, CHECKBOX, BUTTON = ".noUi-handle", "input[type=checkbox]", ".widget-toggle-button"
-PANELS = {
-    "panel": [(SLIDER, 3), (CHECKBOX, 2)],
-    "time-panel": [(SLIDER, 2), (BUTTON, 2)],
-}
-# Said by Chromium or by JupyterLab itself whatever the notebook; none concerns a lesson.
-IGNORED = re.compile(r"favicon|ResizeObserver loop")
+DROPDOWN, RADIO = "select", "input[type=radio]"
+# A list is opened first: while it is closed, JupyterLab keeps the arrows for itself and moves to the next cell.
+NEXT = "Space ArrowDown Enter"
+KEYS = {SLIDER: "ArrowRight", CHECKBOX: "Space", BUTTON: "Enter", DROPDOWN: NEXT, RADIO: "Space"}
+
+Press = tuple[str, int]  # a kind of control, and which of the cell's controls of this kind
 
 
-@pytest.fixture(scope="module", params=EDITIONS)
-def edition(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+@dataclass(frozen=True)
+class State:
+    """Keys that bring a panel to an edge of its range: (kind, index, key, times), and a readout to wait for."""
+
+    name: str
+    keys: tuple[tuple[str, int, str, int], ...]
+    readout: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson's cells by what they show.
+
+    Args:
+        panels: the presses that move each control at least once, in an order in which each of them changes both the
+            picture and the table.
+        edges: states of a panel in which its picture is fullest.
+        votes: how many options each has.
+        trials: cells of the court.
+        exercises: what a learner types in place of None: a wrong answer and a right one.
+        others: further cells to photograph.
+    """
+
+    name: str
+    panels: dict[str, list[Press]] = field(default_factory=dict)
+    edges: dict[str, list[State]] = field(default_factory=dict)
+    votes: dict[str, int] = field(default_factory=dict)
+    trials: tuple[str, ...] = ()
+    exercises: dict[str, tuple[str, str]] = field(default_factory=dict)
+    quiz: tuple[str, ...] = ("quiz",)
+    others: tuple[str, ...] = ()
+
+    @property
+    def live_cells(self) -> set[str]:
+        return {*self.panels, *self.votes, *self.trials, *self.quiz}
+
+
+def _every(kind: str, count: int) -> list[Press]:
+    return [(kind, index) for index in range(count)]
+
+
+def _each_end(sliders: int) -> list[State]:
+    """Every slider to its low end, then one after the other to its high end."""
+    low = State("low", tuple((SLIDER, index, "Home", 1) for index in range(sliders)))
+    return [low, *(State(f"high-{index + 1}", ((SLIDER, index, "End", 1),)) for index in range(sliders))]
+
+
+LESSONS = (
+    Lesson("00_start", quiz=(), others=("machine-report",)),
+    Lesson(
+        "01_traffic",
+        panels={
+            "panel": [*_every(SLIDER, 3), *_every(CHECKBOX, 2)],
+            "time-panel": [*_every(SLIDER, 2), *_every(BUTTON, 2)],
+        },
+        edges={
+            "panel": [
+                State("1-operators", ((SLIDER, 0, "Home", 1),), (2, "1")),
+                # Not End: noUiSlider keeps the maximum it was displayed with.
+                State("8-operators", ((SLIDER, 0, "ArrowRight", 7), (SLIDER, 2, "ArrowRight", 7)), (2, "8")),
+                State("12-operators", ((SLIDER, 0, "ArrowRight", 4), (SLIDER, 2, "ArrowRight", 4)), (2, "12")),
+            ],
+            "time-panel": _each_end(2),
+        },
+        votes={"vote": 4, "lab-vote": 6},
+        exercises={
+            "total-bytes": (
+                "2 * (num_ops - 1) * tensor_bytes",
+                "(2 * (fused_groups - 1) + 2 + side_inputs) * tensor_bytes",
+            ),
+            "swiglu": ("128", "160"),
+        },
+        others=("lab",),
+    ),
+    Lesson(
+        "02_reuse",
+        # After run all it is a T4 with a 64 KiB tile in shared memory. The level ends there, where a cut matters.
+        panels={
+            "panel": [
+                *_every(SLIDER, 2),
+                (DROPDOWN, 0),
+                *((BUTTON, index) for index in (0, 2, 1)),
+                *_every(CHECKBOX, 2),
+            ]
+        },
+        edges={
+            "panel": [
+                *_each_end(2),
+                State("whole", ((CHECKBOX, 1, "Space", 1),)),
+                *(State(f"budget-{number}", ((DROPDOWN, 0, NEXT, 1),)) for number in range(3, 9)),
+                State("registers", ((BUTTON, 0, "Enter", 1), (SLIDER, 0, "Home", 1))),
+            ]
+        },
+        votes={"vote": 4, "lab-vote": 6},
+        exercises={
+            "avoided": (
+                "tile_bytes * reuse_count",
+                "tile_bytes * (reuse_count + (1 if produced else -1)) if tile_bytes <= budget_bytes else 0",
+            ),
+            "gemm-tile": ("48", "144"),
+        },
+        others=("lab",),
+    ),
+    Lesson(
+        "03_decision",
+        panels={
+            "panel": [(BUTTON, 3 * condition + status) for condition in range(4) for status in (1, 2, 0)],
+            "ledger-panel": [*_every(SLIDER, 3), (BUTTON, 1), (BUTTON, 0)],
+            "compile-panel": _every(SLIDER, 3),
+        },
+        edges={
+            "panel": [State("all-fail", tuple((BUTTON, 3 * condition + 1, "Enter", 1) for condition in range(4)))],
+            "ledger-panel": [
+                *_each_end(3),
+                State("small-tensor", ((SLIDER, 0, "Home", 1),)),
+                State("each-call", ((BUTTON, 1, "Enter", 1), (SLIDER, 0, "End", 1))),
+            ],
+            "compile-panel": _each_end(3),
+        },
+        votes={"vote": 3},
+        trials=tuple(f"case-{name}" for name in ("rounding", "reorder", "tile", "softmax", "gemm", "fan-out")),
+        exercises={
+            "net-bytes": (
+                "saved_bytes * calls - tensor_bytes",
+                "saved_bytes * calls - 2 * tensor_bytes * (calls if each_call else 1)",
+            ),
+            "break-even": ("8", "16"),
+        },
+        others=("court-record",),
+    ),
+)
+
+# -- one lesson at a time, opened once and run from top to bottom ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A lesson of one edition in the browser, run from top to bottom; each test leaves its own traces in it."""
+
+    edition: str
+    lesson: Lesson
+    notebook: OpenNotebook
+    complaints: list[str]
+    screenshots: Path
+
+    @property
+    def page(self) -> Page:
+        return self.notebook.page
+
+    def photograph(self, cell: Locator, name: str) -> None:
+        """Leave a picture for a person to look at."""
+        cell.screenshot(path=self.screenshots / f"{self.edition}-{self.lesson.name[:2]}-{name}.png")
+
+    def settle(self) -> None:
+        """Wait until the kernel has answered everything sent to it, and the page has drawn that."""
+        self.page.evaluate(f"() => {_KERNEL}.requestKernelInfo().then(() => true)")
+        self.page.wait_for_timeout(150)
+
+
+_KERNEL = "window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 
 
 @pytest.fixture(scope="module")
-def complaints() -> list[str]:
-    return []
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+    yield made
+    made.close()
 
 
-@pytest.fixture(scope="module")
-def page(browser: Browser, edition: str, complaints: list[str]) -> Iterator[Page]:
-    complaints.clear()
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
-    opened = context.new_page()
+@pytest.fixture(
+    scope="module",
+    params=[(edition, lesson) for edition in EDITIONS for lesson in LESSONS],
+    ids=lambda param: f"{param[0]}-{param[1].name}",
+)
+def opened(request: pytest.FixtureRequest, lab: Lab, context: BrowserContext, screenshots: Path) -> Iterator[Opened]:
+    edition, lesson = request.param
+    complaints: list[str] = []
+    page = context.new_page()
 
     def note(message: ConsoleMessage) -> None:
         if message.type == "error" and not IGNORED.search(message.text):
             complaints.append(message.text)
 
-    opened.on("console", note)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("request", lambda request: _only_local(request.url, complaints))
-    yield opened
-    context.close()
-
-
-@pytest.fixture(scope="module")
-def lesson_01(lab: Lab, page: Page, edition: str) -> OpenNotebook:
-    """Lesson 01, opened and run from top to bottom."""
-    notebook = lab.open(page, f"{edition}/01_traffic.ipynb")
-    notebook.run_all()
-    return notebook
+    page.on("console", note)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: _only_local(request.url, complaints))
+    notebook = lab.open(page, f"{edition}/{lesson.name}.ipynb")
+    notebook.run_all(seconds=300)
+    yield Opened(edition, lesson, notebook, complaints, screenshots)
+    page.evaluate(f"() => {_KERNEL}.shutdown()")
+    page.close()
 
 
 def _only_local(address: str, complaints: list[str]) -> None:
@@ -63,113 +226,194 @@ def _only_local(address: str, complaints: list[str]) -> None:
         complaints.append(f"external request: {address}")
 
 
-def test_lesson_01_runs_whole(lesson_01: OpenNotebook, complaints: list[str]) -> None:
-    assert lesson_01.errors() == []
-    assert complaints == []
+# -- the tests, in the order of a learner's reading ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cell_id", PANELS)
-def test_every_control_moves_number_and_picture_by_keyboard(
-    lesson_01: OpenNotebook, cell_id: str, edition: str, screenshots: Path, complaints: list[str]
-) -> None:
-    cell = lesson_01.cell(cell_id)
-    cell.screenshot(path=screenshots / f"{edition}-01-{cell_id}-start.png")
-    moved = 0
-    for selector, count in PANELS[cell_id]:
-        handles = cell.locator(f".jp-OutputArea {selector}")
-        expect(handles).to_have_count(count)
-        for index in range(count):
-            _press(lesson_01.page, cell, handles.nth(index), selector)
-            moved += 1
-            cell.screenshot(path=screenshots / f"{edition}-01-{cell_id}-{moved}.png")
-    assert complaints == []
+def test_every_lesson_of_the_course_is_driven() -> None:
+    sources = Path(__file__).resolve().parents[2] / "notebooks" / "source"
+    assert [lesson.name for lesson in LESSONS] == sorted(path.stem for path in sources.glob("*.py"))
 
 
-def _press(page: Page, cell: Locator, handle: Locator, selector: str) -> None:
+def test_it_runs_whole_and_every_widget_of_it_is_known(opened: Opened) -> None:
+    assert opened.notebook.errors() == []
+    assert opened.complaints == []
+    assert set(opened.page.evaluate(LIVE_CELLS)) == opened.lesson.live_cells
+    for cell_id in opened.lesson.others:
+        opened.photograph(opened.notebook.cell(cell_id), cell_id)
+
+
+LIVE_CELLS = """() => {
+    const ids = [...window.jupyterapp.shell.currentWidget.content.model.cells].map(cell => cell.id);
+    const cells = [...document.querySelectorAll('.jp-Notebook .jp-Cell')];
+    return ids.filter((id, index) => cells[index].querySelector('.jp-OutputArea .jupyter-widgets'));
+}"""
+
+
+def test_every_control_moves_number_and_picture_by_keyboard(opened: Opened) -> None:
+    for cell_id, presses in opened.lesson.panels.items():
+        cell = opened.notebook.cell(cell_id)
+        opened.photograph(cell, f"{cell_id}-start")
+        for kind in (SLIDER, CHECKBOX, BUTTON, DROPDOWN, RADIO):
+            moved = {index for pressed, index in presses if pressed == kind}
+            expect(cell.locator(f".jp-OutputArea {kind}")).to_have_count(len(moved))
+        for number, (kind, index) in enumerate(presses, 1):
+            _press(opened.page, cell, kind, index, f"{cell_id}: {kind} {index}")
+            opened.photograph(cell, f"{cell_id}-{number}")
+    assert opened.complaints == []
+
+
+def _press(page: Page, cell: Locator, kind: str, index: int, what: str) -> None:
     """Move one control by one key: the picture and the table must both change."""
-    picture, table = _picture(cell), _table(cell)
-    handle.focus()
-    page.keyboard.press({SLIDER: "ArrowRight", CHECKBOX: "Space", BUTTON: "Enter"}[selector])
-    page.wait_for_function(
-        "([cell, old]) => cell.querySelector('.jp-OutputArea svg[role=img]').outerHTML !== old",
-        arg=[cell.element_handle(), picture],
-        timeout=5000,
-    )
-    expect(cell.locator(".jp-OutputArea table")).not_to_have_text(table, timeout=5000)
+    before = cell.evaluate(SHOWN)
+    cell.locator(f".jp-OutputArea {kind}").nth(index).focus()
+    _type(page, KEYS[kind])
+    _wait_until(lambda: _both_differ(cell.evaluate(SHOWN), before), page, f"{what} does not move picture and table")
 
 
-def _picture(cell: Locator) -> str:
-    html: str = cell.locator(".jp-OutputArea svg[role=img]").evaluate("element => element.outerHTML")
-    return html
+def _type(page: Page, keys: str) -> None:
+    """Press keys one after another, as fast as a list can open."""
+    for key in keys.split():
+        page.keyboard.press(key)
+        if " " in keys:
+            page.wait_for_timeout(150)
 
 
-def _table(cell: Locator) -> str:
-    return cell.locator(".jp-OutputArea table").inner_text()
+def _both_differ(shown: list[str], before: list[str]) -> bool:
+    return shown[0] != before[0] and shown[1] != before[1]
 
 
-def test_every_choice_of_the_quiz_by_keyboard(lesson_01: OpenNotebook, edition: str, screenshots: Path) -> None:
-    quiz = lesson_01.cell("quiz")
-    radios, explained = quiz.locator("input[type=radio]"), quiz.locator("[role=status]")
-    expect(radios).to_have_count(9)
-    said = set()
-    for index in range(9):
-        before = explained.nth(index // 3).inner_text() if index % 3 else ""
-        radios.nth(index).focus()
-        lesson_01.page.keyboard.press("Space")
-        expect(explained.nth(index // 3)).to_contain_text(re.compile("[✓✗]"))
-        expect(explained.nth(index // 3)).not_to_have_text(before)
-        said.add(explained.nth(index // 3).inner_text())
-    assert len(said) == 9
-    quiz.screenshot(path=screenshots / f"{edition}-01-quiz.png")
+def _wait_until(holds: Callable[[], bool], page: Page, otherwise: str, seconds: float = 15) -> None:
+    for _ in range(int(seconds * 20)):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    pytest.fail(otherwise)
 
 
-@pytest.mark.parametrize("cell_id", ["vote", "lab-vote"])
-def test_every_option_of_a_vote_by_keyboard(
-    lesson_01: OpenNotebook, cell_id: str, edition: str, screenshots: Path
-) -> None:
-    vote = lesson_01.cell(cell_id)
-    options = vote.locator(BUTTON)
-    assert options.count() >= 4
-    for index in range(options.count()):
-        options.nth(index).focus()
-        lesson_01.page.keyboard.press("Enter")
-        expect(vote.locator("[role=status]")).to_contain_text(options.nth(index).inner_text())
-    vote.screenshot(path=screenshots / f"{edition}-01-{cell_id}.png")
+SHOWN = """cell => [
+    cell.querySelector('.jp-OutputArea svg[role=img]').outerHTML,
+    cell.querySelector('.jp-OutputArea table').textContent,
+]"""
 
 
-def test_hints_and_solution_unfold(lesson_01: OpenNotebook, edition: str, screenshots: Path) -> None:
-    exercise = lesson_01.cell("total-bytes")
-    hints = exercise.locator("details")
-    expect(hints).to_have_count(3)
-    for index in range(3):
-        hints.nth(index).locator("summary").click()
-    expect(exercise.get_by_text("num_ops").last).to_be_visible()
-    exercise.screenshot(path=screenshots / f"{edition}-01-hints.png")
-    solution = lesson_01.cell("total-bytes-solution").locator(".jp-RenderedMarkdown")
-    expect(solution.get_by_text("compulsory").first).to_be_hidden()
-    solution.locator("summary").click()
-    expect(solution.get_by_text("compulsory").first).to_be_visible()
+def test_every_option_of_a_vote_by_keyboard(opened: Opened) -> None:
+    for cell_id, count in opened.lesson.votes.items():
+        vote = opened.notebook.cell(cell_id)
+        options = vote.locator(BUTTON)
+        expect(options).to_have_count(count)
+        for index in range(count):
+            options.nth(index).focus()
+            opened.page.keyboard.press("Enter")
+            expect(vote.locator("[role=status]")).to_contain_text(options.nth(index).inner_text(), timeout=15_000)
+        opened.photograph(vote, cell_id)
 
 
-def test_a_learners_answer_is_checked(lesson_01: OpenNotebook) -> None:
-    cell = lesson_01.cell("swiglu")
-    lesson_01.replace_source("swiglu", lesson_01.source("swiglu").replace("None", "128"))
-    lesson_01.run_cell("swiglu")
-    expect(cell.locator(".jp-OutputArea")).to_contain_text("✗")
-    lesson_01.replace_source("swiglu", lesson_01.source("swiglu").replace("128", "160"))
-    lesson_01.run_cell("swiglu")
-    expect(cell.locator(".jp-OutputArea")).to_contain_text("✓")
+def test_every_choice_of_the_quiz_by_keyboard(opened: Opened) -> None:
+    for cell_id in opened.lesson.quiz:
+        quiz = opened.notebook.cell(cell_id)
+        radios, explained = quiz.locator(RADIO), quiz.locator("[role=status]")
+        expect(radios).to_have_count(9)
+        said = set()
+        for index in range(9):
+            before = explained.nth(index // 3).inner_text() if index % 3 else ""
+            radios.nth(index).focus()
+            opened.page.keyboard.press("Space")
+            expect(explained.nth(index // 3)).to_contain_text(re.compile("[✓✗]"), timeout=15_000)
+            expect(explained.nth(index // 3)).not_to_have_text(before, timeout=15_000)
+            said.add(explained.nth(index // 3).inner_text())
+        assert len(said) == 9
+        opened.photograph(quiz, cell_id)
 
 
-def test_no_text_is_cut(lesson_01: OpenNotebook) -> None:
+def test_the_court_hears_every_answer_by_keyboard_and_shows_nothing_before_the_third(opened: Opened) -> None:
+    for cell_id in opened.lesson.trials:
+        trial = opened.notebook.cell(cell_id)
+        buttons, tables = trial.locator(f".jp-OutputArea {BUTTON}"), trial.locator(".jp-OutputArea table")
+        expect(buttons).to_have_count(9)
+        said: list[str] = []
+        for number, index in enumerate((0, 3, 6, 1, 2, 4, 5, 7, 8), 1):
+            buttons.nth(index).focus()
+            opened.page.keyboard.press("Enter")
+            if number < 3:
+                opened.settle()
+                assert tables.count() == 0, f"{cell_id}: evidence after {number} answers"
+                continue
+            expect(tables).to_have_count(2, timeout=15_000)
+            said.append(_changed_text(opened.page, trial, said[-1:], f"{cell_id}: button {index} changes nothing"))
+        assert len(set(said)) == 7, f"{cell_id}: two rulings are answered in the same words"
+        opened.photograph(trial, cell_id)
+    assert opened.complaints == []
+
+
+def _changed_text(page: Page, cell: Locator, before: list[str], otherwise: str) -> str:
+    """What the cell's output says, once that is no longer the last of ``before``."""
+    output = cell.locator(".jp-OutputArea")
+    _wait_until(lambda: output.inner_text() not in before, page, otherwise)
+    return output.inner_text()
+
+
+def test_hints_and_solution_unfold(opened: Opened) -> None:
+    for cell_id in opened.lesson.exercises:
+        exercise = opened.notebook.cell(cell_id)
+        hints = exercise.locator(".jp-OutputArea details")
+        expect(hints).to_have_count(3)
+        for index in range(3):
+            expect(hints.nth(index).locator("div")).to_be_hidden()
+            hints.nth(index).locator("summary").click()
+            expect(hints.nth(index).locator("div")).to_be_visible()
+        opened.photograph(exercise, f"{cell_id}-hints")
+        solution = opened.notebook.cell(f"{cell_id}-solution").locator(".jp-RenderedMarkdown")
+        expect(solution.get_by_text("check_").last).to_be_hidden()
+        solution.locator("summary").click()
+        expect(solution.get_by_text("check_").last).to_be_visible()
+
+
+def test_a_learners_answer_is_checked(opened: Opened) -> None:
+    for cell_id, answers in opened.lesson.exercises.items():
+        output, empty = opened.notebook.cell(cell_id).locator(".jp-OutputArea"), opened.notebook.source(cell_id)
+        assert empty.count("None") == 1
+        for answer, mark in zip(answers, "✗✓", strict=True):
+            opened.notebook.replace_source(cell_id, empty.replace("None", answer))
+            opened.notebook.run_cell(cell_id)
+            expect(output).to_contain_text(mark, timeout=15_000)
+
+
+def test_no_text_is_cut_in_any_cell(opened: Opened) -> None:
     """Labels, buttons and cells of tables hold their text; text of pictures stays inside the card and apart."""
-    for cell_id in ("vote", "panel", "time-panel", "lab-vote", "lab", "quiz", "total-bytes", "swiglu"):
-        assert lesson_01.cell(cell_id).evaluate(CUT_TEXT) == [], cell_id
+    assert opened.page.evaluate(f"() => {{ const faults = {CUT_TEXT}; {EVERY_CELL} }}") == {}
+    assert opened.complaints == []
 
+
+def test_no_text_is_cut_at_the_edges_of_a_panel(opened: Opened) -> None:
+    for cell_id, states in opened.lesson.edges.items():
+        cell = opened.notebook.cell(cell_id)
+        for state in states:
+            for kind, index, key, times in state.keys:
+                cell.locator(f".jp-OutputArea {kind}").nth(index).focus()
+                for _ in range(times):
+                    _type(opened.page, key)
+                opened.settle()
+            if state.readout is not None:
+                place, words = state.readout
+                expect(cell.locator(".widget-readout").nth(place)).to_have_text(words)
+            opened.photograph(cell, f"{cell_id}-{state.name}")
+            assert cell.evaluate(CUT_TEXT) == [], f"{cell_id}: {state.name}"
+    assert opened.complaints == []
+
+
+EVERY_CELL = """
+    const found = {};
+    const ids = [...window.jupyterapp.shell.currentWidget.content.model.cells].map(cell => cell.id);
+    [...document.querySelectorAll('.jp-Notebook .jp-Cell')].forEach((cell, index) => {
+        const said = cell.querySelector('.jp-OutputArea') ? faults(cell) : [];
+        if (said.length) found[ids[index]] = said;
+    });
+    return found;
+"""
 
 CUT_TEXT = """cell => {
     const faults = [];
-    for (const box of cell.querySelectorAll('.widget-label, .widget-readout, button, td, th, label')) {
+    for (const box of cell.querySelectorAll('.widget-label, .widget-readout, button, select, td, th, label')) {
         if (box.scrollWidth > box.clientWidth + 1) faults.push('cut: ' + box.textContent);
     }
     for (const card of cell.querySelectorAll('.jp-OutputArea svg[role=img]')) {
@@ -191,31 +435,3 @@ CUT_TEXT = """cell => {
     if (area.scrollWidth > area.clientWidth + 1) faults.push('the output scrolls sideways');
     return faults;
 }"""
-
-
-@pytest.mark.parametrize("operators", [1, 8, 12])
-def test_no_text_is_cut_at_any_size(lesson_01: OpenNotebook, operators: int, edition: str, screenshots: Path) -> None:
-    cell = lesson_01.cell("panel")
-    handle = cell.locator(SLIDER).first
-    handle.focus()
-    lesson_01.page.keyboard.press("Home")
-    for _ in range(operators - 1):
-        lesson_01.page.keyboard.press("ArrowRight")
-    groups = cell.locator(SLIDER).nth(2)
-    expect(groups).to_have_attribute("aria-valuemax", f"{operators}.0")  # the kernel has answered
-    groups.focus()
-    for _ in range(operators - 1):  # not End: noUiSlider keeps the maximum it was displayed with
-        lesson_01.page.keyboard.press("ArrowRight")
-    expect(cell.locator(".widget-readout").nth(2)).to_have_text(str(operators))
-    lesson_01.page.wait_for_timeout(300)
-    assert cell.evaluate(CUT_TEXT) == []
-    cell.screenshot(path=screenshots / f"{edition}-01-panel-{operators}-operators.png")
-
-
-def test_lesson_00_runs_whole(lab: Lab, page: Page, edition: str, screenshots: Path, complaints: list[str]) -> None:
-    complaints.clear()
-    notebook = lab.open(page, f"{edition}/00_start.ipynb")
-    notebook.run_all()
-    assert notebook.errors() == []
-    assert complaints == []
-    notebook.cell("machine-report").screenshot(path=screenshots / f"{edition}-00-machine.png")
