@@ -326,8 +326,9 @@ def list_gpus() -> tuple[FoundGpu, ...]:
     """
     if sys.platform == "emscripten":
         return ()
-    nvidia = visible(_attempt(_nvidia_gpus, _NO_GPUS), os.environ.get("CUDA_VISIBLE_DEVICES"))
-    amd = visible(_attempt(_amd_gpus, _NO_GPUS), os.environ.get("HIP_VISIBLE_DEVICES"))
+    nvidia, amd = _attempt(_nvidia_gpus, _NO_GPUS), _attempt(_amd_gpus, _NO_GPUS)
+    nvidia = _attempt(partial(visible, nvidia, os.environ.get("CUDA_VISIBLE_DEVICES")), nvidia)
+    amd = _attempt(partial(visible, amd, os.environ.get("HIP_VISIBLE_DEVICES")), amd)
     return (*nvidia, *amd)
 
 

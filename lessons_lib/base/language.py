@@ -17,10 +17,10 @@ def use_language(language: str) -> None:
         ValueError: ``language`` is neither; the language in use stays.
     """
     global _current
-    if language not in LANGUAGES:
+    if not isinstance(language, str) or language not in LANGUAGES:
+        given = repr(language)[:80] if isinstance(language, str) else f"<{type(language).__name__}>"
         raise ValueError(
-            f"参数 language 只能是 'zh' 或 'en'，收到的是 {language!r}。\n"
-            f"language must be 'zh' or 'en', got {language!r}."
+            f"参数 language 只能是 'zh' 或 'en'，收到的是 {given}。\nlanguage must be 'zh' or 'en', got {given}."
         )
     _current = language
 

@@ -36,6 +36,8 @@ class Interval:
             raise bad_argument(
                 "low", zh=f"low = {low} 不能大于 high = {high}", en=f"low = {low} is above high = {high}"
             )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high

@@ -66,7 +66,7 @@ def require_choice(name: str, value: object, choices: Iterable[object]) -> None:
         ValueError: it equals none; the message lists them.
     """
     options = list(choices)
-    if value not in options:
+    if not any(same(value, option) for option in options):
         listed = ", ".join(repr(option) for option in options)
         raise _out_of_range(name, value, Text(zh=f"是下列之一：{listed}", en=f"one of: {listed}"))
 
@@ -132,4 +132,15 @@ def shown(value: object) -> str:
     """``repr`` of what was given, cut to a line; Python refuses to write integers of over 4300 digits."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"<int: {value.bit_length()} bits>"
-    return _SHOWN.repr(value)
+    try:
+        return _SHOWN.repr(value)
+    except Exception:  # a repr of the learner's own may fail, or hold an integer too long to write
+        return f"<{type(value).__name__}>"
+
+
+def same(value: object, other: object) -> bool:
+    """Whether two values are equal; no where they cannot be compared, as an array with a word."""
+    try:
+        return bool(value == other)
+    except Exception:
+        return False

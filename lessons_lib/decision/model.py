@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, TypedDict, get_args
 
 from lessons_lib.base.text import Text
-from lessons_lib.base.validate import bad_argument, require_bool, require_choice, require_int, require_items
+from lessons_lib.base.validate import bad_argument, require_bool, require_choice, require_int, require_items, shown
 
 # -- the four conditions, each known --------------------------------------------------------------------------
 
@@ -233,6 +233,6 @@ def _no_text(name: str, value: object) -> ValueError:
     kind = type(value).__name__
     return bad_argument(
         name,
-        zh=f"需要写明内容的 Text，收到的是 {kind}: {value!r}",
-        en=f"it must be a Text that says something, got {kind}: {value!r}",
+        zh=f"需要写明内容的 Text，收到的是 {kind}: {shown(value)}",
+        en=f"it must be a Text that says something, got {kind}: {shown(value)}",
     )

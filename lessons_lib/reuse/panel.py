@@ -68,8 +68,11 @@ class ReusePanel(Panel):
     cut = Parameter(lambda: check_box(Text(zh="切到放得下", en="cut to fit"), False))
 
     def constrain(self, moved: str) -> Text | None:
+        return _EXAMPLE_LEVEL if moved == "level" and self.gpu == EXAMPLE else None
+
+    def remark(self) -> Text | None:
         if self.gpu == EXAMPLE:
-            return _EXAMPLE_LEVEL if moved == "level" else None
+            return None
         field = {"registers": "registers_per_sm", "shared": "shared_bytes_per_block", "l2": "l2_bytes"}[self.level]
         return _UNSURE.format(gpu=self.gpu) if GPUS[self.gpu].is_unsure(field) else None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from numbers import Real
 from typing import Any, Literal
 
 from lessons_lib.base.language import language_tag
 from lessons_lib.base.text import Text, sentences
+from lessons_lib.base.validate import same, shown
 
 Status = Literal["open", "wrong", "right"]
 
@@ -93,7 +95,7 @@ class FunctionExercise:
         if attempt is None:
             return self._say("open", _OPEN)
         if not callable(attempt):
-            return self._say("wrong", _NOT_CALLABLE.format(got=repr(attempt)))
+            return self._say("wrong", _NOT_CALLABLE.format(got=shown(attempt)))
         for case in self.cases:
             problem = self._problem(attempt, case)
             if problem is not None:
@@ -102,22 +104,26 @@ class FunctionExercise:
 
     def _problem(self, attempt: Callable[..., object], case: Mapping[str, Any]) -> Feedback | None:
         arguments = ", ".join(f"{name}={value}" for name, value in case.items())
-        call = f"{getattr(attempt, '__name__', 'attempt')}({arguments})"
+        call = f"{_name_of(attempt)}({arguments})"
         try:
             got = attempt(**case)
-        except Exception as error:
+        except KeyboardInterrupt:  # the learner stops an endless loop: that is no answer
+            raise
+        except BaseException as error:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno
-            kind = type(error).__name__
-            return self._say("wrong", _RAISED.format(call=call, line=line, kind=kind, message=error))
+            message = _attempt_words(partial(str, error))
+            return self._say(
+                "wrong", _RAISED.format(call=call, line=line, kind=type(error).__name__, message=message)
+            )
         if got is None:
             return self._say("open", _OPEN)
         if isinstance(got, bool) or not isinstance(got, Real):
-            return self._say("wrong", _NO_NUMBER.format(call=call, got=repr(got), kind=type(got).__name__))
+            return self._say("wrong", _NO_NUMBER.format(call=call, got=shown(got), kind=type(got).__name__))
         expected = self.reference(**case)
-        if got == expected:
+        if same(got, expected):
             return None
-        words = str(_GOT.format(call=call, got=f"{got:,}", expected=f"{expected:,}"))
-        return self._say("wrong", words, *[m.words for m in self.mistakes if m.gives(**case) == got][:1])
+        words = str(_GOT.format(call=call, got=_number_words(got), expected=_number_words(expected)))
+        return self._say("wrong", words, *[m.words for m in self.mistakes if same(got, m.gives(**case))][:1])
 
     def _say(self, status: Status, *words: object) -> Feedback:
         return Feedback(status, sentences(*words), tuple(map(str, self.hints)))
@@ -144,9 +150,28 @@ class ValueExercise:
         if attempt is None:
             return Feedback("open", str(_OPEN), hints)
         if not isinstance(attempt, bool) and isinstance(attempt, Real):
-            if attempt == self.answer:
+            if same(attempt, self.answer):
                 return Feedback("right", sentences(_RIGHT_VALUE, self.done))
-            known = self.mistakes.get(float(attempt))
-            if known is not None:
-                return Feedback("wrong", sentences(_GOT_VALUE.format(got=attempt), known), hints)
-        return Feedback("wrong", str(_GOT_VALUE.format(got=repr(attempt))), hints)
+            known = [words for number, words in self.mistakes.items() if same(attempt, number)]
+            if known:
+                return Feedback("wrong", sentences(_GOT_VALUE.format(got=_number_words(attempt)), known[0]), hints)
+        return Feedback("wrong", str(_GOT_VALUE.format(got=shown(attempt))), hints)
+
+
+def _number_words(number: object) -> str:
+    """A number with separators where it can have them."""
+    if isinstance(number, float) or (isinstance(number, int) and abs(number) < 10**30):
+        return f"{number:,}"
+    return shown(number)
+
+
+def _name_of(attempt: object) -> str:
+    return _attempt_words(lambda: str(getattr(attempt, "__name__", "attempt")))
+
+
+def _attempt_words(words: Callable[[], str], longest: int = 200) -> str:
+    """Words that code of the learner's gives, cut; it may fail at that too."""
+    try:
+        return words()[:longest]
+    except Exception:
+        return "?"

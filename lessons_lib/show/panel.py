@@ -61,6 +61,13 @@ class Panel(LiveBox):
         ]
         self.constrain("")
         self._redraw()
+        self._built = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse a public name that nothing here has: a misspelt parameter would move nothing, in silence."""
+        if self.__dict__.get("_built") and not name.startswith("_") and not hasattr(self, name):
+            require_choice("parameter", name, self.controls)
+        super().__setattr__(name, value)
 
     # What a subclass fills in
 
@@ -83,6 +90,10 @@ class Panel(LiveBox):
         """
         return None
 
+    def remark(self) -> Text | None:
+        """What the learner should know about the present state; shown where nothing had to move."""
+        return None
+
     # What a learner's cell calls
 
     def set(self, **values: object) -> None:
@@ -92,17 +103,18 @@ class Panel(LiveBox):
             ValueError: a name is no parameter, or a value is of the wrong type or out of range; then nothing moves.
         """
         before = {name: control.value for name, control in self.controls.items()}
-        moved = ""
+        notes = []
         try:
             with self._quietly():
-                for moved, value in values.items():
-                    require_choice("parameter", moved, self.controls)
-                    self.controls[moved].value = accepted_value(moved, value, self.controls[moved])
-                    self._note = self.constrain(moved)
-        except ValueError:
+                for name, value in values.items():
+                    require_choice("parameter", name, self.controls)
+                    self.controls[name].value = accepted_value(name, value, self.controls[name])
+                    notes.append(self.constrain(name))
+        except BaseException:
             self._put_back(before)
             raise
-        if moved:
+        if values:
+            self._note = next((note for note in notes if note is not None), None)
             self._redraw()
 
     def static_forms(self) -> dict[str, str]:
@@ -145,8 +157,9 @@ class Panel(LiveBox):
         self._picture_view.value = self._svg
         self._table_view.value = self.table(self.result).html()
         # The line keeps its height when it is empty, so that the picture below never jumps.
-        edge = "#D55E00" if self._note else "transparent"
+        note = self._note or self.remark()
+        edge = "#D55E00" if note else "transparent"
         self._note_view.value = (
             f'<div role="status" lang="{language_tag()}" style="min-height:22px;line-height:22px;font-size:13px;'
-            f'padding-left:8px;border-left:4px solid {edge}">{escape(str(self._note or ""))}</div>'
+            f'padding-left:8px;border-left:4px solid {edge}">{escape(str(note or ""))}</div>'
         )

@@ -99,6 +99,10 @@ class Quiz(LiveBox):
         }
 
     def _explain(self, index: int) -> None:
+        if self._radios[index].value is None:
+            self._feedback[index].value = ""
+            self._count()
+            return
         choice = self.questions[index].choices[self._radios[index].value]
         mark, verdict, colour = ("✓", _RIGHT, "#009E73") if choice.right else ("✗", _WRONG, "#D55E00")
         self._feedback[index].value = paragraph(f"{mark} {sentences(verdict, choice.why)}", edge=colour, live=True)
@@ -150,9 +154,9 @@ class Vote(LiveBox):
         }
 
     def _note(self) -> None:
-        if self._buttons.value is not None:
-            label = self.options[self._buttons.value][0]
-            self._noted.value = paragraph(str(_NOTED.format(choice=label)), live=True)
+        chosen = self._buttons.value
+        words = " " if chosen is None else str(_NOTED.format(choice=self.options[chosen][0]))
+        self._noted.value = paragraph(words, live=True)
 
 
 def _radio_buttons(labels: Sequence[Text]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lessons_lib.base.gpus import Gpu
+from lessons_lib.base.gpus import Gpu, require_gpu
 from lessons_lib.base.roofline import Interval, program_interval
 from lessons_lib.base.validate import require_int
 from lessons_lib.traffic.model import Operator, PlanTraffic, plan_traffic
@@ -54,6 +54,7 @@ def epilogue_plans(
         ValueError: a size is not an integer or is below 1, or ``launch_seconds`` is not a number of at least 0.
     """
     m, k, n = require_int("m", m, 1), require_int("k", k, 1), require_int("n", n, 1)
+    gpu = require_gpu("gpu", gpu)
     size = require_int("element_bytes", element_bytes, 1)
     result = m * n * size
     tensors = {"x": m * k * size, "w": k * n * size, "b": n * size, "z": result, "h": result, "y": result}

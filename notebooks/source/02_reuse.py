@@ -171,7 +171,7 @@ from lessons_lib import GPUS, occupancy
 
 for shared_kib in (24, 48, 96):
     fit = occupancy(GPUS["A10"], 256, 32, shared_kib * KIB)
-    print(shared_kib, "KiB:", fit["blocks_per_sm"], "blocks,", f"{fit['occupancy']:.0%},", "limited by", *fit["limiters"])
+    print(f"{shared_kib} KiB: {fit['blocks_per_sm']} on one SM, {fit['occupancy']:.0%}, limited by", *fit["limiters"])
 
 # %% [markdown] id="gemm-zh" lang="zh" minutes=3
 # ## 矩阵乘的数据块：两种片上存储一起用
@@ -202,7 +202,7 @@ for block_m, block_n in ((64, 64), (128, 128), (128, 256)):
     moved = gemm_traffic(4096, 4096, 4096, block_m, block_n)["total_bytes"]
     shared = tile_operand_bytes(block_m, block_n, 64, buffers=2)["total_bytes"]
     registers = accumulator_registers(GPUS["A100 (40 GB)"], block_m, block_n, num_warps=8)["registers_per_thread"]
-    print(f"{block_m} x {block_n}: {moved // 2**20} MiB moved, {shared // KIB} KiB shared, {registers} registers a thread")
+    print(f"{block_m} x {block_n}: {moved // 2**20} MiB moved, {shared // KIB} KiB shared, {registers} registers")
 
 # %% [markdown] id="rows-zh" lang="zh" minutes=3
 # ## 归约会打断融合吗？
@@ -238,7 +238,8 @@ for way in ("naive_bytes", "resident_bytes", "two_pass_bytes"):
     print(f"softmax {way:15}", format_bytes(softmax[way]))
 for block in (64, 128):
     head = attention_traffic(queries=2048, head_dim=64, block_queries=block)
-    print(f"attention {format_bytes(head['unfused_bytes'])} unfused, {format_bytes(head['tiled_bytes'])} in blocks of {block} rows")
+    unfused, tiled = format_bytes(head["unfused_bytes"]), format_bytes(head["tiled_bytes"])
+    print(f"attention: {unfused} unfused, {tiled} in blocks of {block} rows")
 
 # %% [markdown] id="not-zh" lang="zh"
 # softmax 的三种做法依次读写 8、2、3 份矩阵，即 512、128、192 MiB。归约没有打断融合，只是多了一个条件：一行放得下，或者愿意多读一遍。注意力更进一步：S 一块一块地算，用完就丢，从不进显存；代价是每处理一块 Q，都要把 K、V 重读一遍。

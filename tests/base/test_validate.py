@@ -136,3 +136,18 @@ def test_a_name_is_a_string_with_something_in_it() -> None:
         validate.require_name("s", 3)
     with pytest.raises(ValueError, match=refusal("s", "非空", "non-empty")):
         validate.require_name("s", " ")
+
+
+def test_what_cannot_be_compared_or_written_is_refused_all_the_same() -> None:
+    class Hostile:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    for value in (Hostile(), [10**5000]):
+        with pytest.raises(ValueError, match="colour"):
+            validate.require_choice("colour", value, ["red", "green"])

@@ -139,3 +139,27 @@ def test_no_sequence_of_moves_leaves_more_groups_than_operators(moves: list[tupl
             continue
     assert 1 <= panel.fused_groups <= panel.num_ops <= 12
     assert panel.result["launches"] == panel.fused_groups
+
+
+def test_a_misspelt_parameter_is_refused() -> None:
+    panel = TrafficPanel()
+    with pytest.raises(ValueError, match="num_op"):
+        panel.num_op = 6
+
+
+def test_whatever_fails_on_the_way_everything_is_put_back() -> None:
+    class Bad(int):
+        def __int__(self) -> int:
+            raise ZeroDivisionError
+
+    panel = TrafficPanel()
+    before, drawn = state(panel), panel.static_forms()
+    with pytest.raises(ZeroDivisionError):
+        panel.set(num_ops=3, tensor_bytes=Bad(3))
+    assert (state(panel), panel.static_forms()) == (before, drawn)
+
+
+def test_what_had_to_move_is_said_whatever_else_is_set() -> None:
+    panel = TrafficPanel()
+    panel.set(num_ops=2, compulsory=True)
+    assert "moved to 2" in note(panel)

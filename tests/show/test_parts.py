@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest
@@ -178,3 +179,66 @@ def test_a_number_by_hand(attempt: object, status: str) -> None:
 @pytest.mark.parametrize("attempt", ["160", True, [160], float("nan")])
 def test_what_is_no_number_is_wrong(attempt: object) -> None:
     assert ValueExercise(160, {}, HINTS, text("yes")).check(attempt).status == "wrong"
+
+
+class Hostile:
+    """Whatever is asked of it fails."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+class WordlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def leaves() -> None:
+    raise SystemExit
+
+
+def wordless() -> None:
+    raise WordlessError
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda n: 10**5000,
+        lambda n: Fraction(1, 3),
+        lambda n: Hostile(),
+        lambda n: leaves(),
+        lambda n: wordless(),
+        lambda n: "x" * 10**6,
+        pytest.param(10**5000, id="too long to write"),
+        Hostile(),
+    ],
+)
+def test_hostile_attempts_are_wrong_and_short(attempt: object) -> None:
+    for feedback in (DOUBLE.check(attempt), ValueExercise(160, {128: text("x")}, HINTS, text("yes")).check(attempt)):
+        assert feedback.status == "wrong"
+        assert len(feedback.words) < 1000
+
+
+def test_stopping_an_endless_attempt_stops() -> None:
+    def endless(n: int) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        DOUBLE.check(endless)
+
+
+def test_a_choice_taken_back_leaves_no_words() -> None:
+    quiz, vote = Quiz([question()]), Vote(text("?"), [(text("one"), 1.0), (text("two"), 2.0)])
+    quiz.answer(1, 1)
+    quiz._radios[0].value = None
+    assert quiz._feedback[0].value == ""
+    assert quiz.answers == [None]
+    vote.choose(1)
+    vote._buttons.value = None
+    assert "one" not in vote._noted.value
