@@ -101,8 +101,11 @@ def main() -> int:
     options = parser.parse_args()
     name = edition.chosen(options.edition)
     say.use_edition(name)
-    if options.port and not options.port.isdecimal():
-        raise Stop(f"PORT 应是数字，收到的是 {options.port!r}。", f"PORT must be a number, got {options.port!r}.")
+    if options.port and not (options.port.isdecimal() and 1 <= int(options.port) <= 65535):
+        raise Stop(
+            f"PORT 应是 1 到 65535 的数字，收到的是 {options.port!r}。",
+            f"PORT must be a number from 1 to 65535, got {options.port!r}.",
+        )
     python, prefix = _this_environment() if options.here else (environment.ensure(), VENV)
     folder = prepare_lessons(python, name)
     browser = not options.no_browser and jupyter.has_display(sys.platform, os.environ)

@@ -51,7 +51,8 @@ def outdated(source: Path, target: Path) -> list[Path]:
 def find(lesson: str, source: Path) -> Path:
     """The lesson that starts with this number or name, relative to ``source``."""
     lessons = sorted(path.name for path in source.glob("*.ipynb"))
-    found = [name for name in lessons if lesson and name.startswith(lesson)]
+    asked = lesson.zfill(2) if lesson.isdecimal() else lesson
+    found = [name for name in lessons if asked and name.startswith(asked)]
     if len(found) != 1:
         listed = ", ".join(name.split("_")[0] for name in lessons)
         raise Stop(

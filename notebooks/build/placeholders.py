@@ -32,7 +32,7 @@ def placeholder_faults(lesson: Lesson) -> Iterator[Fault]:
 
 def _badges(lesson: Lesson, language: Language, course: Course) -> str:
     label = "在线打开本课：" if language == "zh" else "Open this lesson on: "
-    return label + launch_line(lesson, language, course.config)
+    return f"{label}{launch_line(lesson, language, course.config)}\n\n{_HOW_TO_RUN[language]}"
 
 
 def _minutes(lesson: Lesson, language: Language, course: Course) -> str:
@@ -66,6 +66,10 @@ def _neighbour(lesson: Lesson, step: int, language: Language, course: Course) ->
     return f"{link}（{online}）" if language == "zh" else f"{link} ({online})"
 
 
+_HOW_TO_RUN: dict[Language, str] = {
+    "zh": "从第一格起，逐格按 Shift + Enter 运行；运行之后，图才变成能拖动的面板。",
+    "en": "Run the cells one by one from the top with Shift + Enter; once run, a picture becomes a panel that moves.",
+}
 _AT_THE_END: dict[Language, dict[int, str]] = {
     "zh": {-1: "（这是第一课）", 1: "（这是目前的最后一课）"},
     "en": {-1: "(this is the first lesson)", 1: "(this is the last lesson for now)"},
