@@ -50,6 +50,11 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
+def page(folder: Path, start: str) -> str:
+    """The page that opens ``start``. Each edition has a workspace: tabs of one never come up in the other."""
+    return f"lab/workspaces/{folder.name}/tree/{start}"
+
+
 def command(python: Path, folder: Path, start: str, *, port: str, browser: bool, root: bool) -> list[str]:
     """The command that serves ``folder`` and opens ``start``. A port that is taken makes Jupyter try the next."""
     return [
@@ -60,7 +65,7 @@ def command(python: Path, folder: Path, start: str, *, port: str, browser: bool,
         "--LabApp.log_level=WARN",
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{start}",
+        f"--LabApp.default_url=/{page(folder, start)}",
         *([f"--ServerApp.port={port}"] if port else []),
         *([] if browser else ["--no-browser"]),
         *(["--allow-root"] if root else []),
@@ -73,7 +78,7 @@ def address(folder: Path, start: str, since: float, runtime: Path = _HOME / "run
         try:
             server = json.loads(path.read_text(encoding="utf-8"))
             if path.stat().st_mtime >= since and Path(server["root_dir"]) == folder:
-                return f"{server['url']}lab/tree/{start}?token={server['token']}"
+                return f"{server['url']}{page(folder, start)}?token={server['token']}"
         except (OSError, ValueError, KeyError):  # being written, or just removed
             continue
     return None

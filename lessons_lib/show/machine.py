@@ -13,4 +13,4 @@ def machine_report() -> Shown:
     header = [str(Text(zh="项目", en="what")), str(Text(zh="这台机器", en="this machine"))]
     edition = (Text(zh="课程语言", en="Edition"), Text(zh="中文", en="English"))
     rows = [edition, *environment().rows()]
-    return report(Table(header, [[str(label), str(value)] for label, value in rows]))
+    return report(Table(header, [[str(label), str(value)] for label, value in rows], prose=True))

@@ -18,7 +18,7 @@ def command(**changed):
 def test_the_server_listens_on_this_machine_only_with_its_token():
     words = command()
     assert "--ServerApp.ip=127.0.0.1" in words
-    assert "--LabApp.default_url=/lab/tree/00_start.ipynb" in words
+    assert "--LabApp.default_url=/lab/workspaces/zh/tree/00_start.ipynb" in words
     assert not [word for word in words if "token" in word or "password" in word or "0.0.0.0" in word]
 
 
@@ -66,7 +66,7 @@ def test_the_address_is_the_one_of_this_folders_new_server(tmp_path):
     (tmp_path / "jpserver-3.json").write_text("{")
     assert jupyter.address(mine, START, 100, tmp_path) is None
     server_file(tmp_path, mine, when=150, name="jpserver-4.json")
-    assert jupyter.address(mine, START, 100, tmp_path) == f"http://127.0.0.1:8889/lab/tree/{START}?token=abc"
+    assert jupyter.address(mine, START, 100, tmp_path) == f"http://127.0.0.1:8889/lab/workspaces/en/tree/{START}?token=abc"
 
 
 def test_jupyters_folders_are_the_courses_own():
