@@ -66,7 +66,10 @@ def test_the_address_is_the_one_of_this_folders_new_server(tmp_path):
     (tmp_path / "jpserver-3.json").write_text("{")
     assert jupyter.address(mine, START, 100, tmp_path) is None
     server_file(tmp_path, mine, when=150, name="jpserver-4.json")
-    assert jupyter.address(mine, START, 100, tmp_path) == f"http://127.0.0.1:8889/lab/workspaces/en/tree/{START}?token=abc"
+    assert (
+        jupyter.address(mine, START, 100, tmp_path)
+        == f"http://127.0.0.1:8889/lab/workspaces/en/tree/{START}?token=abc"
+    )
 
 
 def test_jupyters_folders_are_the_courses_own():
