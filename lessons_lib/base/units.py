@@ -69,6 +69,11 @@ def quotient(numerator: float, denominator: int) -> float:
         return math.inf
 
 
+def divided_up(count: int, step: int) -> int:
+    """How many steps hold ``count``, the last one perhaps not full: ``count / step`` rounded up, without a float."""
+    return -(-count // step)
+
+
 def count_of(number: int, noun: str) -> str:
     """A count with its English noun: ``1 group``, ``2 groups``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

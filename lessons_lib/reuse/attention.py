@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from lessons_lib.base.units import quotient
+from lessons_lib.base.units import divided_up, quotient
 from lessons_lib.base.validate import require_int
 
 
@@ -64,7 +64,7 @@ def attention_traffic(
     scores = element_bytes * queries * keys
     query_output = 2 * element_bytes * queries * head_dim
     kv = 2 * element_bytes * keys * head_dim
-    kv_reads = -(-queries // block_queries)
+    kv_reads = divided_up(queries, block_queries)
     unfused, tiled = 6 * scores + query_output + kv, query_output + kv_reads * kv
     return {
         "score_bytes": scores,

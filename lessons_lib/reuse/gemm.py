@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from lessons_lib.base.gpus import Gpu, require_gpu
 from lessons_lib.base.text import Text
-from lessons_lib.base.units import quotient
+from lessons_lib.base.units import divided_up, quotient
 from lessons_lib.base.validate import bad_argument, require_int
 
 # -- operands in shared memory -------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def accumulator_registers(gpu: Gpu, block_m: int, block_n: int, num_warps: int) 
     gpu = require_gpu("gpu", gpu)
     values = require_int("block_m", block_m, 1) * require_int("block_n", block_n, 1)
     threads = require_int("num_warps", num_warps, 1) * gpu.warp_size
-    share = -(-values // threads)
+    share = divided_up(values, threads)
     in_tensor_memory = gpu.target in _IN_TENSOR_MEMORY
     return {
         "accumulator_bytes": 4 * values,
@@ -202,7 +202,7 @@ def gemm_traffic(m: int, n: int, k: int, block_m: int, block_n: int, element_byt
     block_m, block_n = require_int("block_m", block_m, 1), require_int("block_n", block_n, 1)
     element_bytes = require_int("element_bytes", element_bytes, 1)
     a, b, c = element_bytes * m * k, element_bytes * k * n, element_bytes * m * n
-    a_reads, b_reads = -(-n // block_n), -(-m // block_m)
+    a_reads, b_reads = divided_up(n, block_n), divided_up(m, block_m)
     total, once = a * a_reads + b * b_reads + c, a + b + c
     return {
         "a_reads": a_reads,

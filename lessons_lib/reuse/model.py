@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from lessons_lib.base.units import quotient
+from lessons_lib.base.units import divided_up, quotient
 from lessons_lib.base.validate import require_int
 
 
@@ -159,8 +159,8 @@ def retile(tile_bytes: int, reuse_count: int, onchip_budget_bytes: int) -> Retil
     """
     whole = onchip_reuse(tile_bytes, reuse_count, onchip_budget_bytes)
     size, budget = int(tile_bytes), int(onchip_budget_bytes)
-    pieces = -(-size // budget)
-    piece = -(-size // pieces)
+    pieces = divided_up(size, budget)
+    piece = divided_up(size, pieces)
     last = size - (pieces - 1) * piece  # at least 1, for with one piece fewer the tile would not have fitted
     return {
         "fits_whole": whole["fits_onchip"],

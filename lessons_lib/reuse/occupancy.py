@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 
 from lessons_lib.base.gpus import Gpu, require_gpu
 from lessons_lib.base.text import Text
-from lessons_lib.base.units import quotient
+from lessons_lib.base.units import divided_up, quotient
 from lessons_lib.base.validate import bad_argument, require_int
 
 Limiter = Literal["warps", "registers", "shared_memory", "blocks"]
@@ -100,7 +100,7 @@ def occupancy(
     registers = require_int("registers_per_thread", registers_per_thread, 1, gpu.max_registers_per_thread)
     shared = require_int("shared_bytes_per_block", shared_bytes_per_block, 0)
 
-    warps = _divided_up(threads, gpu.warp_size)
+    warps = divided_up(threads, gpu.warp_size)
     registers_per_warp = _rounded_up(registers * gpu.warp_size, gpu.register_allocation_unit)
     allocated_shared = _rounded_up(shared + gpu.shared_reserved_per_block, gpu.shared_allocation_unit)
     limits: BlockLimits = {
@@ -145,9 +145,5 @@ def _known_block_limit(gpu: Gpu) -> int:
     return gpu.blocks_per_sm
 
 
-def _divided_up(count: int, step: int) -> int:
-    return -(-count // step)
-
-
 def _rounded_up(count: int, step: int) -> int:
-    return step * _divided_up(count, step)
+    return step * divided_up(count, step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from lessons_lib.base.gpus import Gpu
-from lessons_lib.base.units import KIB, quotient
+from lessons_lib.base.units import KIB, divided_up, quotient
 from lessons_lib.base.validate import require_bool, require_choice
 from lessons_lib.reuse.model import onchip_reuse, retile
 from lessons_lib.reuse.occupancy import is_modelled, occupancy
@@ -90,7 +90,7 @@ def resident_blocks(gpu: Gpu, level: Level, piece_bytes: int) -> int | None:
         return None
     if level == "shared":
         return occupancy(gpu, BLOCK_THREADS, OTHER_REGISTERS, piece_bytes)["blocks_per_sm"]
-    registers = OTHER_REGISTERS + -(-piece_bytes // (4 * BLOCK_THREADS))
+    registers = OTHER_REGISTERS + divided_up(piece_bytes, 4 * BLOCK_THREADS)
     if registers > gpu.max_registers_per_thread:
         return 0
     return occupancy(gpu, BLOCK_THREADS, registers)["blocks_per_sm"]

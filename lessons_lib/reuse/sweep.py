@@ -20,7 +20,7 @@ from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import KIB, format_bytes, format_ratio, format_seconds
 from lessons_lib.base.validate import require_int
-from lessons_lib.traffic.measurement import CHAIN
+from lessons_lib.traffic.measurement import BUSY, CHAIN
 from lessons_lib.traffic.prediction import NOISY, Gap, side_of
 
 _SURE_SHARE, _POSSIBLE_SHARE = 4, 2  # of a cache: see above
@@ -28,7 +28,6 @@ _SURE_ANYWHERE = 64 * KIB  # a tile this small stays in the caches of any recent
 _OUTER = 2  # operators of a tile that touch x or y
 _FALL = 1.15  # a drop by less is no cliff
 _AS_FAST = 0.95
-_BUSY = 0.1
 _CACHE_NAMES = {1: "L1d", 2: "L2", 3: "L3"}
 
 
@@ -165,7 +164,7 @@ class TileSweep:
             )
         if max(point.speedup.relative_width for point in self.points) > NOISY:
             notes.append(_NOISY_NOTE)
-        if self.waited_share > _BUSY:
+        if self.waited_share > BUSY:
             notes.append(_BUSY_NOTE.format(share=f"{self.waited_share:.0%}"))
         return tuple(notes)
 

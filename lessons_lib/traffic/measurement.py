@@ -23,7 +23,7 @@ from lessons_lib.traffic.prediction import (
 CHAIN = ("+ b", "|·|", "× s", "+ c")
 """The operations in order, as a picture labels them."""
 
-_BUSY = 0.1  # of the elapsed time
+BUSY = 0.1  # of the elapsed time
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ChainMeasurement:
             )
         if max(self.unfused.relative_width, self.tiled.relative_width) > NOISY:
             notes.append(_NOISY_NOTE)
-        if self.waited_share > _BUSY:
+        if self.waited_share > BUSY:
             notes.append(_BUSY_NOTE.format(share=f"{self.waited_share:.0%}"))
         if self.library_copy.median < 0.8 * self.copy.median:
             notes.append(
