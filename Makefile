@@ -1,7 +1,7 @@
 # make help            every command, for macOS and Linux; README.md has the same without make.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset setup notebooks test test-pythons bundle site bench constraints clean
+.PHONY: help lab reset setup notebooks test test-pythons test-tritons bundle site bench constraints clean
 
 # What a person may set on the command line; the tools read them from the environment.
 export EDITION PORT LESSON PARTS PYTHON TORCH_INDEX
@@ -15,6 +15,7 @@ help:
 	@echo "make setup                             只准备环境 / the environment only"
 	@echo "make test [PARTS=\"unit nbval\"]         检查一切 / check everything"
 	@echo "make test-pythons                      在每个 Python 上测试 / unit tests and notebooks on every Python here"
+	@echo "make test-tritons                      在每个 Triton 上测试核函数 / kernel tests on every supported Triton"
 	@echo "make bundle                            离线包，写入 dist/ / one zip for places without a network"
 	@echo "make site                              网站，写入 dist/site / lessons in the browser, and pages to read"
 	@echo "make notebooks                         由源文件生成课程 / build the lessons from their sources"
@@ -38,6 +39,9 @@ test:
 test-pythons:
 	@$(TOOL) tools.pythons
 
+test-tritons:
+	@$(TOOL) tools.tritons
+
 bundle:
 	@$(READY) --dev && .venv/bin/python -m tools.bundle
 
@@ -56,6 +60,6 @@ constraints:
 
 # .cache/jupyter stays: it remembers which of the learner's notebooks are trusted.
 clean:
-	rm -rf .venv-3* .cache/environments .cache/bundle-wheels .cache/site
+	rm -rf .venv-3* .cache/environments .cache/bundle-wheels .cache/site .cache/tritons
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist *.egg-info artifacts
 	find . -name __pycache__ -not -path './work/*' -prune -exec rm -rf {} +

@@ -21,6 +21,31 @@ from .decision.exercises import (
 from .decision.ledger import compile_ledger as compile_ledger, layout_ledger as layout_ledger
 from .decision.model import Evidence as Evidence, decide as decide, fusion_decision as fusion_decision
 from .decision.panel import CompilePanel as CompilePanel, DecisionPanel as DecisionPanel, LayoutPanel as LayoutPanel
+from .kernels.benchmark.cpu_lab import measure_on_cpu as measure_on_cpu
+from .kernels.benchmark.cpu_report import cpu_report as cpu_report
+from .kernels.benchmark.plot import benchmark_plot as benchmark_plot
+from .kernels.benchmark.report import benchmark_report as benchmark_report
+from .kernels.benchmark.run import measure_kernels as measure_kernels
+from .kernels.benchmark.runs import recorded_runs as recorded_runs
+from .kernels.benchmark.verdict import measurement_verdict as measurement_verdict
+from .kernels.chain import chain_reference as chain_reference, fused_chain as fused_chain
+from .kernels.epilogue import fused_epilogue as fused_epilogue
+from .kernels.evidence import gather_evidence as gather_evidence
+from .kernels.exercises import (
+    check_fused_bytes as check_fused_bytes,
+    kernel_quiz as kernel_quiz,
+    kernel_vote as kernel_vote,
+    losing_vote as losing_vote,
+)
+from .kernels.gate.checker import check_bias_silu_gate as check_bias_silu_gate
+from .kernels.lesson_language import tl as tl, triton as triton
+from .kernels.linear import fused_linear as fused_linear, library_linear as library_linear
+from .kernels.losing_report import losing_report as losing_report
+from .kernels.mode import prepare_triton as prepare_triton
+from .kernels.report import compile_report as compile_report, report_table as report_table
+from .kernels.report_panel import CompilerPanel as CompilerPanel
+from .kernels.row import fused_residual_rmsnorm as fused_residual_rmsnorm, fused_softmax as fused_softmax
+from .kernels.walk_panel import TileWalkPanel as TileWalkPanel
 from .reuse.attention import attention_traffic as attention_traffic
 from .reuse.exercises import (
     check_avoided_bytes as check_avoided_bytes,

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from lessons_lib import use_language
+
+# Kernels are tested in Triton's interpreter, and it must know before anything (torch's compiler, say) imports triton:
+# hence here and not beside the kernels' tests. An explicit TRITON_INTERPRET=0 runs tests/kernels/test_on_gpu.py.
+os.environ.setdefault("TRITON_INTERPRET", "1")
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+# Not the learner's own cache of compiler reports, but one that all processes of this run share.
+os.environ.setdefault("LESSONS_CACHE", str(Path(tempfile.gettempdir(), f"lessons-tests-{os.getpid()}")))
 
 # Machines that run tests are busy: an example that takes long is no fault.
 settings.register_profile("course", deadline=None)

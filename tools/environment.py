@@ -19,17 +19,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tools import edition, say, torch_source
-from tools.pip_run import PipError, explained, pip, report
-from tools.project import PYPROJECT, ROOT, VENV, lesson_extras, pinned, this_constraints, venv_python
+from tools.lesson_needs import lesson_needs
+from tools.pip_run import PipError, explained, pip
+from tools.project import PYPROJECT, ROOT, VENV, lesson_extras, this_constraints, venv_python
 from tools.say import Stop, tell
-from tools.torch_source import CPU_INDEX, TORCH_EXTRAS, Source, brings_cuda
+from tools.torch_install import obtainable
+from tools.torch_source import CPU_INDEX, TORCH_EXTRAS, Source
 
 STAMP = VENV / "lessons-stamp.json"
 MARKER = VENV / "lessons-installing"
 
 # Megabytes on disk, measured and rounded up; pip's downloads and temporary files included.
-_MEGABYTES = {"lab": 700, "graph": 1500, "kernel": 1000, "dev": 500, "site": 100}
-_MEGABYTES_OF_CUDA = 6000
+_MEGABYTES = {"lab": 700, "graph": 100, "kernel": 900, "dev": 500, "site": 100}
+_MEGABYTES_OF_TORCH = {"cpu": 1200, "cuda": 7200}
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,10 @@ def _write_stamp(stamp: Stamp) -> None:
 
 def _check_disk(extras: Iterable[str]) -> None:
     needed = sum(_MEGABYTES.get(extra, 0) for extra in extras)
-    if torch_source.choose_here(extras) is Source.ORDINARY and torch_source.has_nvidia_gpu():
-        needed += _MEGABYTES_OF_CUDA
+    source = torch_source.choose_here(extras)
+    if source in (Source.ORDINARY, Source.INDEX):
+        cuda = source is Source.ORDINARY and torch_source.has_nvidia_gpu()
+        needed += _MEGABYTES_OF_TORCH["cuda" if cuda else "cpu"]
     free = shutil.disk_usage(ROOT).free // 2**20
     if free < needed:
         raise Stop(
@@ -138,7 +142,7 @@ def _install(fingerprint: str, extras: tuple[str, ...]) -> None:
     constraints = this_constraints()
     if constraints:
         name = f"constraints/{constraints.name}"
-        tell(f"正在安装，约一分钟（版本见 {name}）…", f"Installing, about a minute (versions: {name}) ...")
+        tell(f"正在安装，要几分钟（版本见 {name}）…", f"Installing, a few minutes (versions: {name}) ...")
     else:
         tell(
             "正在安装：这个 Python 没有固定的版本列表，使用各软件包的最新版…",
@@ -147,9 +151,8 @@ def _install(fingerprint: str, extras: tuple[str, ...]) -> None:
     pins = ["--constraint", str(constraints)] if constraints else []
     MARKER.touch()
     try:
-        with_torch = _install_torch(pinned("torch", constraints), extras)
-        left_out = () if with_torch else tuple(extra for extra in extras if extra in TORCH_EXTRAS)
-        kept = tuple(extra for extra in extras if extra not in left_out)
+        kept = obtainable(venv_python(), extras, constraints)
+        left_out = tuple(extra for extra in extras if extra not in kept)
         pip(["install", "--retries", "2", "--editable", f"{ROOT}[{','.join(kept)}]", *pins])
     except PipError as failure:
         if not failure.disk_is_full and STAMP.exists():
@@ -161,35 +164,14 @@ def _install(fingerprint: str, extras: tuple[str, ...]) -> None:
         _tell_left_out()
 
 
-def _install_torch(requirement: str, extras: Iterable[str]) -> bool:
-    """Put torch there ahead of the rest where it must not come from PyPI; False if it has to be left out."""
-    source = torch_source.choose_here(extras)
-    if source is Source.NONE_EXISTS:
-        return False
-    if source is not Source.INDEX:
-        return True
-    # A pip before 23.3 downloads whole wheels to answer "what would you install?".
-    pip(["install", "--quiet", "--retries", "2", "pip>=23.3"])
-    index = torch_source.named_index() or CPU_INDEX
-    tell(f"正在从 {index} 下载 torch…", f"Taking torch from {index} ...")
-    for sources in (["--index-url", index, "--retries", "0", "--timeout", "10"], []):
-        wanted = ["--no-deps", requirement, *sources]
-        try:
-            if torch_source.has_nvidia_gpu() or not brings_cuda(report(wanted)):
-                pip(["install", *wanted])
-                return True
-        except PipError as failure:
-            if failure.disk_is_full:
-                raise
-    return False
-
-
 def _tell_left_out() -> None:
+    lessons = [lesson.partition("_")[0] for lesson, needs in lesson_needs().items() if TORCH_EXTRAS & set(needs)]
     tell(
-        "注意：没有安装 torch（这里下载不到体积小的 CPU 版，而 CUDA 版约 3 GB）。受影响的课：04、05；其余不受影响。\n"
+        "注意：没有安装 torch（这里下载不到体积小的 CPU 版，而 CUDA 版约 3 GB）。"
+        f"受影响的课：{'、'.join(lessons)}；其余不受影响。\n"
         f"  再试一次：make setup TORCH_INDEX=<{CPU_INDEX} 的镜像>",
         "Note: torch was left out (its small CPU build cannot be had here, and the CUDA build is about 3 GB). "
-        "Lessons that miss it: 04, 05; the others are whole.\n"
+        f"Lessons that miss it: {', '.join(lessons)}; the others are whole.\n"
         f"  To try again: make setup TORCH_INDEX=<a mirror of {CPU_INDEX}>",
     )
 

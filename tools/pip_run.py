@@ -23,6 +23,9 @@ _NO_NETWORK = re.compile(
     r"|ProxyError|Cannot connect to proxy|SSLError|CERTIFICATE_VERIFY_FAILED|Could not fetch URL"
 )
 
+# pip's name for reading the metadata inside a remote wheel without fetching the rest; still an option of its own.
+_READ_A_PART = "fast-deps"
+
 
 class PipError(Exception):
     """pip ended with an error; ``output`` is all it printed."""
@@ -36,9 +39,10 @@ class PipError(Exception):
         return bool(_NO_SPACE.search(self.output))
 
 
-def pip(arguments: Iterable[str], *, show: bool = True) -> str:
-    """Run pip in the environment and return its output; raises PipError."""
-    command = [str(venv_python()), "-m", "pip", *arguments, "--disable-pip-version-check", "--no-input"]
+def pip(arguments: Iterable[str], *, python: Path | None = None, show: bool = True) -> str:
+    """Run pip in .venv, or that of ``python``, and return its output; raises PipError."""
+    own = str(python or venv_python())
+    command = [own, "-m", "pip", *arguments, "--disable-pip-version-check", "--no-input"]
     # A pip configured for user installs would refuse to work in an environment.
     environment = {**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
     lines = []
@@ -62,11 +66,21 @@ def pip(arguments: Iterable[str], *, show: bool = True) -> str:
     return "".join(lines)
 
 
-def report(arguments: Iterable[str]) -> dict[str, Any]:
-    """What ``pip install`` with these arguments would do, without doing it; raises PipError."""
+def report(arguments: Iterable[str], *, python: Path | None = None) -> dict[str, Any]:
+    """What ``pip install`` with these arguments would do, without doing it; raises PipError.
+
+    From pip 25.3 on no wheel is downloaded for that, if the source has metadata beside its wheels or lets pip read
+    a part of one.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.json"
-        pip(["install", "--dry-run", "--quiet", "--report", str(path), *arguments], show=False)
+        ask = ["install", "--dry-run", "--quiet", "--report", str(path), *arguments]
+        try:
+            pip([*ask, f"--use-feature={_READ_A_PART}"], python=python, show=False)
+        except PipError as failure:
+            if _READ_A_PART not in failure.output or "invalid choice" not in failure.output:
+                raise
+            pip(ask, python=python, show=False)  # a pip that no longer calls it a feature
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return result
 

@@ -25,11 +25,27 @@ def lesson_extras(pyproject_text: str) -> tuple[str, ...]:
     Read with a pattern because Python 3.10 has no TOML reader and nothing is installed yet; a test holds it
     to the real reader.
     """
-    table = re.search(r"^\[tool\.lessons\]\n(.*?)(?=^\[|\Z)", pyproject_text, re.MULTILINE | re.DOTALL)
-    found = table and re.search(r"^extras\s*=\s*(\[[^\]]*\])", table[1], re.MULTILINE)
+    return _strings(pyproject_text, "tool.lessons", "extras")
+
+
+def extra_requirements(pyproject_text: str, extra: str) -> tuple[str, ...]:
+    """The requirements of one extra in ``[project.optional-dependencies]``; read in the same way."""
+    return _strings(pyproject_text, "project.optional-dependencies", extra)
+
+
+def _strings(text: str, table: str, key: str) -> tuple[str, ...]:
+    """A list of strings in a table of a TOML file."""
+    inside = re.search(rf"^\[{re.escape(table)}\]\n(.*?)(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
+    whole = rf"^{re.escape(key)}\s*=\s*(\[.*?\])\s*(?:#[^\n]*)?$"
+    found = inside and re.search(whole, inside[1], re.MULTILINE | re.DOTALL)
     if not found:
-        raise ValueError("pyproject.toml: [tool.lessons] lacks extras")
+        raise ValueError(f"pyproject.toml: [{table}] lacks {key}")
     return tuple(ast.literal_eval(found[1]))
+
+
+def requirement_name(requirement: str) -> str:
+    """The package that a requirement asks for, without version and conditions."""
+    return re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0]
 
 
 def constraints_for(version: tuple[int, int], folder: Path = CONSTRAINTS) -> Path | None:

@@ -1,15 +1,15 @@
-"""Unit tests and strict nbval for real on every Python of the course that this machine has.
+"""Unit tests and the built notebooks for real on every Python of the course that this machine has.
 
     python -m tools.pythons [3.10 3.13 ...] [--ends]
 
 Each has an environment of its own, .venv-310 and so on, with the versions of constraints/. A Python is looked for
-by its name on PATH and among pyenv's; one that is missing is named, and no failure.
+by its name on PATH and among pyenv's; one that is missing is named, and no failure. Where torch cannot be had for a
+Python without its 3 GB of CUDA, the lessons that need it are run there from top to bottom, and not compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import re
 import shutil
@@ -22,9 +22,11 @@ from pathlib import Path
 
 from tools import checks, edition, say
 from tools.constraints import PYTHONS
-from tools.project import PYPROJECT, ROOT, constraints_for, lesson_extras
+from tools.pip_run import PipError, explained
+from tools.project import PYPROJECT, ROOT, constraints_for, extra_requirements, lesson_extras, requirement_name
 from tools.say import Stop, tell
-from tools.side_environment import ready
+from tools.side_environment import install, ready
+from tools.torch_install import obtainable
 
 # Of the extra ``dev``, what these checks do without: the same on every Python, so once is enough.
 _NOT_NEEDED = {"build", "import-linter", "jupyter-repo2docker", "mypy", "playwright", "ruff", "types-PyYAML"}
@@ -32,7 +34,7 @@ _NOT_NEEDED = {"build", "import-linter", "jupyter-repo2docker", "mypy", "playwri
 
 @dataclass(frozen=True)
 class Step:
-    """What became of one step: whether it went well, in how many seconds, and pytest's last line."""
+    """What became of one step: whether it went well, in how many seconds, and its last line."""
 
     good: bool
     seconds: float
@@ -82,11 +84,7 @@ def ends(found: Sequence[str], running: str) -> list[str]:
 
 def packages_for_tests(pyproject_text: str) -> list[str]:
     """The requirements of the extra ``dev`` that unit tests and nbval need."""
-    found = re.search(r"^dev\s*=\s*(\[.*?^\])", pyproject_text, re.MULTILINE | re.DOTALL)
-    if not found:
-        raise ValueError("pyproject.toml: [project.optional-dependencies] lacks dev")
-    names = {line: re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0] for line in ast.literal_eval(found[1])}
-    return [line for line, name in names.items() if name not in _NOT_NEEDED]
+    return [line for line in extra_requirements(pyproject_text, "dev") if requirement_name(line) not in _NOT_NEEDED]
 
 
 def environment(version: str, python: Path) -> Path:
@@ -95,13 +93,21 @@ def environment(version: str, python: Path) -> Path:
     constraints = constraints_for((int(major), int(minor)))
     pins = ["--constraint", str(constraints)] if constraints else []
     text = PYPROJECT.read_text(encoding="utf-8")
-    course = f"{ROOT}[{','.join(lesson_extras(text))}]"
-    wanted = ["--editable", course, *packages_for_tests(text), *pins]
-    return ready(ROOT / f".venv-{major}{minor}", python, wanted, [PYPROJECT, *([constraints] if constraints else [])])
+
+    def fill(own: Path, wanted: Sequence[str]) -> None:
+        try:
+            extras = obtainable(own, lesson_extras(text), constraints)
+        except PipError as failure:
+            raise explained(failure.output) from failure
+        install(own, ["--editable", f"{ROOT}[{','.join(extras)}]", *wanted])
+
+    wanted = [*packages_for_tests(text), *pins]
+    files = [PYPROJECT, *([constraints] if constraints else [])]
+    return ready(ROOT / f".venv-{major}{minor}", python, wanted, files, fill)
 
 
 def check(version: str, python: Path) -> dict[str, Step]:
-    """Make the environment and run both checks in it; a step that fails does not stop the next."""
+    """Make the environment and run the checks in it; a step that fails does not stop the next."""
     started = time.perf_counter()
     try:
         own = environment(version, python)
@@ -109,14 +115,14 @@ def check(version: str, python: Path) -> dict[str, Step]:
         print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
         return {"environment": Step(False, time.perf_counter() - started)}
     steps = {"environment": Step(True, time.perf_counter() - started)}
-    for name in ("unit", "nbval"):
+    for name in ("unit", "nbval", "executed"):
         print(f"\n── Python {version}: {name} " + "─" * 50, flush=True)
-        steps[name] = run([str(own), *checks.PARTS[name]()])
+        steps[name] = run([str(own), *checks.PARTS[name](own)])
     return steps
 
 
 def run(command: Sequence[str]) -> Step:
-    """Run pytest with its output in view."""
+    """Run a check with its output in view."""
     started = time.perf_counter()
     last = ""
     with subprocess.Popen(
@@ -140,7 +146,7 @@ def summary(results: Mapping[str, Mapping[str, Step]], missing: Sequence[str]) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tools.pythons", description="Unit tests and nbval, each Python.")
+    parser = argparse.ArgumentParser(prog="python -m tools.pythons", description="Tests and lessons, each Python.")
     parser.add_argument("versions", nargs="*", help=f"of {' '.join(PYTHONS)}; default: every one that is here")
     parser.add_argument("--ends", action="store_true", help="only the oldest and the newest, without the running one")
     options = parser.parse_args()

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tools.pip_run import explained
@@ -19,15 +19,29 @@ _STAMP = "lessons-stamp"
 _MARKER = "lessons-installing"
 
 
-def ready(folder: Path, python: Path, wanted: Sequence[str], files: Sequence[Path] = ()) -> Path:
-    """The Python of the environment in ``folder``, made with ``python`` and ``pip install wanted``.
+def install(python: Path, wanted: Sequence[str]) -> None:
+    """``pip install wanted`` into the environment of ``python``."""
+    # Most modules are never imported, so compiling them all would take longer than compiling those that are.
+    options = ("--quiet", "--no-compile", "--no-input", "--disable-pip-version-check", "--retries=2")
+    _run([str(python), "-m", "pip", "install", *options, *wanted])
+
+
+def ready(
+    folder: Path,
+    python: Path,
+    wanted: Sequence[str],
+    files: Sequence[Path] = (),
+    fill: Callable[[Path, Sequence[str]], None] = install,
+) -> Path:
+    """The Python of the environment in ``folder``, made with ``python`` and filled with ``wanted``.
 
     ``files`` are what ``wanted`` names (pins, say): when one of them changes, the environment is made anew.
     """
     with locked(folder):
         fingerprint = _fingerprint(python, wanted, files)
         if _read(folder / _STAMP) != fingerprint or not venv_python(folder).exists():
-            _make(folder, python, wanted)
+            _make_empty(folder, python)
+            fill(venv_python(folder), wanted)
             (folder / _STAMP).write_text(fingerprint, encoding="utf-8")
             (folder / _MARKER).unlink()
     return venv_python(folder)
@@ -45,7 +59,7 @@ def offshoot(base: Path, folder: Path) -> Path:
     return venv_python(folder)
 
 
-def _make(folder: Path, python: Path, wanted: Sequence[str]) -> None:
+def _make_empty(folder: Path, python: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in (_STAMP, _MARKER)):
         raise Stop(
             f"{folder} 已存在，但不是这里创建的，不会动它：请先改名或移走，再运行一次。",
@@ -56,9 +70,6 @@ def _make(folder: Path, python: Path, wanted: Sequence[str]) -> None:
     folder.mkdir(parents=True)
     (folder / _MARKER).touch()
     _run([str(python), "-m", "venv", str(folder)])
-    # Most modules are never imported, so compiling them all would take longer than compiling those that are.
-    options = ("--quiet", "--no-compile", "--no-input", "--disable-pip-version-check", "--retries=2")
-    _run([str(venv_python(folder)), "-m", "pip", "install", *options, *wanted])
 
 
 def _fingerprint(python: Path, wanted: Sequence[str], files: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ direction, shape and label say the same. Coordinates are pixels of a card ``CARD
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from html import escape
 from typing import Literal
 
@@ -26,6 +27,7 @@ TITLE = 16
 READ, WRITE, ON_CHIP = "#0072B2", "#D55E00", "#009E73"
 PREDICTED = "#5b6b7b"
 KEPT_FILL = "#00795a"  # ON_CHIP, dark enough for white words upon it
+READ_FILL, WRITE_FILL = "#d6e8f5", "#fbe3d6"
 INK, MUTED, LINE, CARD, MEMORY, CHIP = "#1b1f24", "#57606a", "#d0d7de", "#ffffff", "#f6f8fa", "#eef6f3"
 
 FONTS = "system-ui, 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans SC', sans-serif"
@@ -108,11 +110,13 @@ class Picture:
         self._box(x, y, width, height, radius=10, fill=CHIP, stroke=ON_CHIP, stroke_width=1.5)
         self.text(x + 8, y + 17, name, colour="#00664a", bold=True)
 
-    def operator(self, x: float, y: float, width: float, height: float, name: str) -> None:
-        """One operator inside a kernel, its name centred."""
-        self._box(x, y, width, height, radius=6, fill=CARD, stroke=INK)
+    def operator(self, x: float, y: float, width: float, height: float, name: str, *, idle: bool = False) -> None:
+        """One operator inside a kernel, its name centred; dashed while it has nothing to do."""
+        dash = {"stroke_dasharray": "4 3"} if idle else {}
+        self._box(x, y, width, height, radius=6, fill=CARD, stroke=MUTED if idle else INK, **dash)
         size = BODY if text_width(name, BODY) <= width - 6 else SMALL
-        self.text(x + width / 2, y + height / 2 + 5, name, size=size, anchor="middle", bold=True)
+        colour = MUTED if idle else INK
+        self.text(x + width / 2, y + height / 2 + 5, name, size=size, anchor="middle", colour=colour, bold=not idle)
 
     def link(self, x_from: float, x_to: float, y: float) -> None:
         """A value handed from one operator to the next without leaving the chip."""
@@ -134,6 +138,37 @@ class Picture:
         else:
             self.text(x, y + 14, name, anchor="middle", colour=colour)
             self.text(x, y + 29, size, anchor="middle", colour=MUTED)
+
+    def matrix(
+        self, x: float, y: float, width: float, height: float, columns: Sequence[float], rows: Sequence[float]
+    ) -> None:
+        """A tensor in memory, element by element to scale, cut at ``columns`` and ``rows`` (pixels from its corner)."""
+        self._box(x, y, width, height, radius=0, fill=CARD, stroke=MUTED)
+        for cut in columns:
+            self._drawing.append(drawsvg.Line(x + cut, y, x + cut, y + height, stroke=LINE, stroke_width=1))
+        for cut in rows:
+            self._drawing.append(drawsvg.Line(x, y + cut, x + width, y + cut, stroke=LINE, stroke_width=1))
+
+    def block(self, x: float, y: float, width: float, height: float, *, written: bool, shared: bool = False) -> None:
+        """The part of a matrix that is read or written now; a second frame around one that others read too."""
+        fill, stroke = (WRITE_FILL, WRITE) if written else (READ_FILL, READ)
+        self._box(x, y, width, height, radius=0, fill=fill, stroke=stroke, stroke_width=2)
+        if shared:
+            self._box(x - 3.5, y - 3.5, width + 7, height + 7, radius=2, fill="none", stroke=stroke, stroke_width=1.5)
+
+    def share(self, x: float, y: float, width: float, height: float, *, written: bool) -> None:
+        """The part of a matrix that is read or written sooner or later: a dashed frame."""
+        stroke = WRITE if written else READ
+        self._box(x, y, width, height, radius=0, fill="none", stroke=stroke, stroke_width=1.5, stroke_dasharray="5 4")
+
+    def hatched(self, x: float, y: float, width: float, height: float) -> None:
+        """Lanes that a mask switches off: diagonal lines, within the frame, and nothing beneath."""
+        self._box(x, y, width, height, radius=0, fill=CARD, stroke=MUTED, stroke_dasharray="3 3")
+        for offset in range(7, int(width + height), 7):
+            # From the left or the bottom edge, up at 45 degrees, to the top or the right edge.
+            left, bottom = max(0.0, offset - height), min(float(offset), height)
+            right, top = min(float(offset), width), max(0.0, offset - width)
+            self._drawing.append(drawsvg.Line(x + left, y + bottom, x + right, y + top, stroke=MUTED, stroke_width=1))
 
     def riser(self, x: float, y_top: float, y_bottom: float) -> None:
         """A value handed up to an operator from a tile kept on chip."""
@@ -165,7 +200,7 @@ class Picture:
         self._box(x, top, width, full * 1.3, radius=6, fill=MEMORY, stroke=LINE)
         self._box(x, y_bottom - inside, width, max(2.0, inside), radius=4, fill=KEPT_FILL, stroke="none")
         if level > full:
-            self._box(x, y_bottom - level, width, level - full, radius=4, fill="#fbe3d6", stroke=WRITE)
+            self._box(x, y_bottom - level, width, level - full, radius=4, fill=WRITE_FILL, stroke=WRITE)
             for step in range(int(x) + 8, int(x + width), 8):
                 shaft = drawsvg.Line(step, y_bottom - level, step - 6, line, stroke=WRITE, stroke_width=1.5)
                 self._drawing.append(shaft)
@@ -174,6 +209,22 @@ class Picture:
         deep = inside > 24
         baseline = y_bottom - (inside - 18 if deep else inside + 6)
         self.text(x + width / 2, baseline, filled, anchor="middle", colour=CARD if deep else INK, bold=True)
+
+    def column(
+        self, x: float, y_bottom: float, width: float, kept: float, spilled: float = 0.0, *, current: bool = False
+    ) -> None:
+        """A column of ``kept`` pixels, and hatched upon it, in the colour of a write, ``spilled`` pixels."""
+        outline = INK if current else "none"
+        self._box(x, y_bottom - kept, width, max(1.0, kept), radius=2, fill=KEPT_FILL, stroke=outline, stroke_width=2)
+        if spilled > 0:
+            top, bottom = y_bottom - kept - spilled, y_bottom - kept
+            self._box(x, top, width, spilled, radius=2, fill=WRITE_FILL, stroke=WRITE)
+            for step in range(int(x) + 8, int(x + width), 8):
+                self._drawing.append(drawsvg.Line(step, top, step - 6, bottom, stroke=WRITE, stroke_width=1.5))
+
+    def empty_column(self, x: float, y_bottom: float, width: float, height: float) -> None:
+        """The place of a column whose figure nobody has asked for: dashed."""
+        self._box(x, y_bottom - height, width, height, radius=2, fill="none", stroke=MUTED, stroke_dasharray="4 3")
 
     def squares(self, x_middle: float, y: float, count: int) -> None:
         """``count`` small squares in a row, for things that can be counted."""

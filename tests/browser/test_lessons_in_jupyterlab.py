@@ -48,6 +48,7 @@ class Lesson:
         votes: how many options each has.
         trials: cells of the court.
         exercises: what a learner types in place of None: a wrong answer and a right one.
+        kernels: the same for a kernel whose body ends in ``return None``; statements, one a line.
         others: further cells to photograph.
     """
 
@@ -57,6 +58,7 @@ class Lesson:
     votes: dict[str, int] = field(default_factory=dict)
     trials: tuple[str, ...] = ()
     exercises: dict[str, tuple[str, str]] = field(default_factory=dict)
+    kernels: dict[str, tuple[str, str]] = field(default_factory=dict)
     quiz: tuple[str, ...] = ("quiz",)
     others: tuple[str, ...] = ()
 
@@ -74,6 +76,13 @@ def _each_end(sliders: int) -> list[State]:
     low = State("low", tuple((SLIDER, index, "Home", 1) for index in range(sliders)))
     return [low, *(State(f"high-{index + 1}", ((SLIDER, index, "End", 1),)) for index in range(sliders))]
 
+
+RIGHT_KERNEL = """inside = column < columns
+    biased = tl.load(x_ptr + row * x_stride + column, inside).to(tl.float32) + tl.load(bias_ptr + column, inside)
+    gate = tl.load(gate_ptr + row * gate_stride + column, inside).to(tl.float32)
+    y = biased / (1 + tl.exp(-biased)) * gate
+    tl.store(y_ptr + row * y_stride + column, y.to(y_ptr.dtype.element_ty), inside)"""
+WRONG_KERNEL = RIGHT_KERNEL.replace("row * gate_stride", "row * x_stride")
 
 LESSONS = (
     Lesson("00_start", quiz=(), others=("machine-report",)),
@@ -157,6 +166,53 @@ LESSONS = (
             "break-even": ("8", "16"),
         },
         others=("court-record",),
+    ),
+    Lesson(
+        "05_triton_kernel",
+        panels={
+            # The last program, where one row, one column more show; then each kernel with what only it can do.
+            "walk-panel": [
+                *((SLIDER, index) for index in (3, 0, 1)),
+                (DROPDOWN, 0),
+                *_every(BUTTON, 3)[1:],
+                (BUTTON, 3),
+                *((SLIDER, index) for index in (4, 4, 2)),
+                (BUTTON, 4),
+                (BUTTON, 0),
+            ],
+            "compiler-panel": [
+                (DROPDOWN, 1),
+                (CHECKBOX, 0),
+                *((BUTTON, index) for index in (7, 6, 5)),
+                *((BUTTON, index) for index in (1, 2, 4, 3)),
+                (SLIDER, 0),
+                *((BUTTON, index) for index in (8, 10, 11, 9)),
+                (DROPDOWN, 0),
+                (BUTTON, 0),
+            ],
+            "decision-panel": [(BUTTON, 3 * condition + status) for condition in range(4) for status in (1, 2, 0)],
+        },
+        edges={
+            "walk-panel": [
+                State("smallest", ((SLIDER, 0, "Home", 1), (SLIDER, 1, "Home", 1))),
+                State("linear", ((BUTTON, 3, "Enter", 1), (SLIDER, 0, "End", 1), (SLIDER, 1, "End", 1))),
+                State("softmax", ((BUTTON, 2, "Enter", 1),)),
+            ],
+            "compiler-panel": [
+                State("linear", ((BUTTON, 3, "Enter", 1),)),
+                *(State(f"gpu-{number}", ((DROPDOWN, 0, NEXT, 1),)) for number in range(3, 9)),
+                State("rmsnorm", ((BUTTON, 1, "Enter", 1),)),
+            ],
+        },
+        votes={"vote": 3, "losing-vote": 3},
+        exercises={
+            "fused-bytes": (
+                "2 * kernels * rows * columns * element_bytes",
+                "((2 * kernels + 1) * rows + 1) * columns * element_bytes",
+            ),
+        },
+        kernels={"gate-kernel": (WRONG_KERNEL, RIGHT_KERNEL)},
+        others=("setup-code", "eight-gpus", "measure-gpu", "measure-cpu", "plot", "losing-tables"),
     ),
 )
 
@@ -353,7 +409,7 @@ def _changed_text(page: Page, cell: Locator, before: list[str], otherwise: str) 
 
 
 def test_hints_and_solution_unfold(opened: Opened) -> None:
-    for cell_id in opened.lesson.exercises:
+    for cell_id in (*opened.lesson.exercises, *opened.lesson.kernels):
         exercise = opened.notebook.cell(cell_id)
         hints = exercise.locator(".jp-OutputArea details")
         expect(hints).to_have_count(3)
@@ -376,6 +432,18 @@ def test_a_learners_answer_is_checked(opened: Opened) -> None:
             opened.notebook.replace_source(cell_id, empty.replace("None", answer))
             opened.notebook.run_cell(cell_id)
             expect(output).to_contain_text(mark, timeout=15_000)
+
+
+def test_a_learners_kernel_is_checked(opened: Opened) -> None:
+    for cell_id, answers in opened.lesson.kernels.items():
+        cell, empty = opened.notebook.cell(cell_id), opened.notebook.source(cell_id)
+        output = cell.locator(".jp-OutputArea")
+        assert empty.count("return None") == 1
+        for answer, mark in zip(answers, "✗✓", strict=True):
+            opened.notebook.replace_source(cell_id, empty.replace("return None", answer))
+            opened.notebook.run_cell(cell_id)
+            expect(output).to_contain_text(mark, timeout=90_000)
+            opened.photograph(cell, f"{cell_id}-{'wrong' if mark == '✗' else 'right'}")
 
 
 def test_no_text_is_cut_in_any_cell(opened: Opened) -> None:

@@ -1,4 +1,4 @@
-"""environment.yml and binder/ describe the environment of pyproject.toml: same names, same minimum versions."""
+"""environment.yml and binder/ describe the environment of pyproject.toml: same names, minimum versions, conditions."""
 
 import os
 import subprocess
@@ -26,12 +26,18 @@ def dependencies(file):
     return conda, next(entry["pip"] for entry in listed if isinstance(entry, dict))
 
 
+def described(lines):
+    """Name to minimum version and condition (a marker, such as on the system)."""
+    wanted = [Requirement(line) for line in lines]
+    return {canonicalize_name(it.name): (str(it.specifier), str(it.marker or "")) for it in wanted}
+
+
 def packages(file):
-    """Name to minimum version, from conda and pip together."""
+    """The packages of conda and pip together. conda knows no condition: what has one is pip's."""
     conda, pip = dependencies(file)
-    lines = [Requirement(line) for line in (*conda, *pip) if not line.startswith("-")]
-    names = [(canonicalize_name(line.name), str(line.specifier)) for line in lines]
-    return {CONDA_NAMES.get(name, name): minimum for name, minimum in names}
+    assert not [line for line in conda if ";" in line]
+    found = described(line for line in (*conda, *pip) if not line.startswith("-"))
+    return {CONDA_NAMES.get(name, name): it for name, it in found.items()}
 
 
 def wanted():
@@ -41,12 +47,18 @@ def wanted():
     lines = [*project["dependencies"]]
     for extra in lesson_extras(text):
         lines += project["optional-dependencies"][extra]
-    return {canonicalize_name(it.name): str(it.specifier) for it in map(Requirement, lines)}
+    return described(lines)
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_conda_files_hold_the_packages_of_pyproject(file):
     assert packages(file) == wanted()
+
+
+def test_a_condition_that_differs_is_seen():
+    linux, anywhere = "triton; platform_system == 'Linux'", "triton"
+    assert described([linux]) == described(['triton ; platform_system=="Linux"'])
+    assert described([linux]) != described([anywhere])
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -122,9 +122,10 @@ def test_the_start_notebook_installs_everything_and_the_lessons_find_it(folder: 
     """Every English lesson, after the start notebook."""
     paths = [str(folder / "start.ipynb"), *notebooks(folder, "en")]
     start, *lessons = run_offline(clean_python, paths, folder.parent / "home", way_to_cut()).values()
-    assert start.startswith("✓ 准备好了") and "刷新一次浏览器页面" in start and "missing" not in start
+    assert start.startswith("✓ 准备好了") and "刷新一次浏览器页面" in start
+    assert "torch, triton missing" in start and "numpy" not in start
     assert not any(lessons), "nothing was left for a lesson to install"
-    assert place_of(clean_python, "tqdm")
+    assert place_of(clean_python, "tqdm") and place_of(clean_python, "diskcache")
 
 
 def test_the_guard_is_a_guard(folder: Path, clean_python: Path, tmp_path: Path) -> None:

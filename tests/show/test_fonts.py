@@ -18,6 +18,7 @@ from matplotlib import font_manager  # noqa: E402
 from matplotlib.ft2font import FT2Font  # noqa: E402
 from PIL import Image  # noqa: E402
 
+from lessons_lib.kernels.benchmark import plot as benchmark_plot  # noqa: E402
 from lessons_lib.reuse import sweep_plot  # noqa: E402
 from lessons_lib.show import fonts  # noqa: E402
 from lessons_lib.show.chart import ShownChart  # noqa: E402
@@ -25,7 +26,7 @@ from lessons_lib.show.fonts import CHART_WIDTH, FAMILY, FONT_FILE, chart, png_of
 from tools import font_subset  # noqa: E402
 
 # Every Text that a chart draws; a new chart adds its own.
-CHART_LABELS = (*sweep_plot.LABELS,)
+CHART_LABELS = (*sweep_plot.LABELS, *benchmark_plot.LABELS)
 
 
 @pytest.fixture

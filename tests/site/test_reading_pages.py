@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, Page
 from site_driver import ARTIFACTS, refuse_others, serve
@@ -92,7 +94,12 @@ def test_no_output_is_lost(plain_page: tuple[Page, list[str]], address: str, edi
     for output in shown.all():
         assert output.bounding_box()["height"] > 10
         assert output.inner_text().strip() or output.locator("svg, img").count()
-    assert page.locator("math").count() == source.count("$$") // 2
+    prose = [cell.source for cell in nbformat.reads(source, as_version=4).cells if cell.cell_type == "markdown"]
+    assert page.locator("math").count() == len(re.findall(FORMULA, "\n".join(prose), re.DOTALL))
+
+
+# On lines of its own, or within one.
+FORMULA = r"\$\$.+?\$\$|\$[^$\n]+\$"
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

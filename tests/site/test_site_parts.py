@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from nbformat import from_dict
 
-from notebooks.build.course import read_course
+from notebooks.build.course import Course, read_course
 from notebooks.build.links import browser_path
+from notebooks.build.read import Language
 from tools.project import ROOT
-from tools.site.editions import WORDS, built
+from tools.site.editions import EDITIONS, WORDS, built
+from tools.site.lite import copy_lessons
 from tools.site.markdown import math_as_mathml
 from tools.site.outputs import as_on_a_terminal, shown_outputs
+from tools.site.pages import landing_page, reading_page
 from tools.site.runtime import closure
 
 
@@ -76,6 +82,28 @@ def test_a_package_brings_what_it_depends_on() -> None:
 def test_a_lesson_opens_in_its_own_edition() -> None:
     lesson = built(read_course(ROOT)[0]).lessons[0]
     assert browser_path(lesson, "zh") == f"run/lab-zh/index.html?path=zh/{lesson.name}.ipynb"
+
+
+def with_torch(course: Course) -> Course:
+    """The first two lessons; the first needs torch, which no Python in a browser has."""
+    first, second = course.lessons[:2]
+    opening = first.opening
+    cells = {language: replace(opening[language], needs=("lab", "kernel")) for language in EDITIONS}
+    lesson = replace(first, blocks=(replace(opening, **cells), *first.blocks[1:]))
+    return replace(course, lessons=(lesson, second))
+
+
+@pytest.mark.parametrize("language", EDITIONS)
+def test_a_lesson_that_needs_torch_is_read_on_the_site_and_not_run(language: Language, tmp_path: Path) -> None:
+    course = with_torch(built(read_course(ROOT)[0]))
+    lesson, other = course.lessons
+    page, landing = reading_page(lesson, language, course), landing_page(language, course)
+    run, run_other = (f'href="../{browser_path(it, language)}"' for it in (lesson, other))
+    assert WORDS[language].only_read in page and run not in page
+    assert landing.count(WORDS[language].only_read) == 1
+    assert run not in landing and run_other in landing
+    copy_lessons(tmp_path / "files", course, language)
+    assert [path.stem for path in (tmp_path / "files").iterdir()] == [other.name]
 
 
 def test_no_word_is_left_in_the_other_language() -> None:

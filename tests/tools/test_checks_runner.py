@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ def test_all_parts_run_in_order_unless_some_are_named():
         "unit",
         "notebooks",
         "nbval",
+        "executed",
         "platforms",
         "pythons",
         "site",
@@ -33,9 +35,9 @@ def selected_all():
 def test_a_failed_part_does_not_stop_the_rest_and_fails_the_whole(monkeypatch, capfd):
     monkeypatch.delenv("PARTS", raising=False)  # as make test PARTS=... sets it around this very test
     parts = {
-        "good": lambda: ("-c", "print('first ran')"),
-        "bad": lambda: ("-c", "raise SystemExit(3)"),
-        "last": lambda: ("-c", "print('last ran')"),
+        "good": lambda _: ("-c", "print('first ran')"),
+        "bad": lambda _: ("-c", "raise SystemExit(3)"),
+        "last": lambda _: ("-c", "print('last ran')"),
     }
     monkeypatch.setattr(checks, "PARTS", parts)
     monkeypatch.setattr(checks.environment, "ensure", lambda dev: Path(sys.executable))
@@ -50,7 +52,7 @@ def test_a_failed_part_does_not_stop_the_rest_and_fails_the_whole(monkeypatch, c
 
 
 def test_a_part_that_has_nothing_to_check_fails(monkeypatch, capsys):
-    def nothing():
+    def nothing(python):
         raise Stop("没有", "nothing to check")
 
     monkeypatch.setattr(checks, "PARTS", {"nbval": nothing})
@@ -70,10 +72,28 @@ def test_nbval_gets_every_folder_of_built_notebooks(tmp_path):
 
 def test_nbval_is_strict_and_keeps_a_notebook_on_one_worker(monkeypatch):
     monkeypatch.setattr(checks, "notebook_folders", lambda: ["notebooks/en"])
-    words = checks.nbval()
+    monkeypatch.setattr(checks, "lacking", lambda python: {})
+    words = checks.nbval(Path(sys.executable))
     assert "--nbval" in words and "--nbval-lax" not in words
     assert words[words.index("--dist") + 1] == "loadfile"
     assert words[-1] == "notebooks/en"
+    assert not [word for word in words if word.startswith("--ignore")]
+
+
+def test_a_lesson_whose_needs_are_missing_is_run_and_not_compared(monkeypatch, capsys):
+    monkeypatch.setattr(checks, "lacking", lambda python: {"02_reuse": ("torch", "triton")})
+    left_out = [word for word in checks.nbval(Path("python")) if word.startswith("--ignore=")]
+    assert left_out == ["--ignore=notebooks/en/02_reuse.ipynb", "--ignore=notebooks/zh/02_reuse.ipynb"]
+    assert checks.executed(Path("python"))[2:] == ("notebooks/en/02_reuse.ipynb", "notebooks/zh/02_reuse.ipynb")
+    assert "02_reuse" in (said := capsys.readouterr().out) and "torch triton" in said
+
+
+def test_what_nbval_is_told_to_leave_out_is_not_collected(tmp_path, monkeypatch):
+    """pytest itself, since a path that it does not recognise would leave nothing out."""
+    monkeypatch.setattr(checks, "lacking", lambda python: {"02_reuse": ("torch",)})
+    words = [*checks.nbval(Path(sys.executable)), "--collect-only", "-n", "0"]
+    shown = subprocess.run([sys.executable, *words], cwd=checks.ROOT, capture_output=True, text=True).stdout
+    assert "01_traffic.ipynb" in shown and "02_reuse.ipynb" not in shown
 
 
 def test_the_table_names_each_part_with_its_seconds():

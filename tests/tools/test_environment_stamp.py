@@ -1,12 +1,13 @@
 """The environment is made once, mended when half made, and never taken from somebody else."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
-from tools import environment
+from tools import environment, torch_install
 from tools.environment import Stamp
 from tools.pip_run import PipError
 from tools.say import Stop
@@ -164,15 +165,38 @@ def test_a_python_without_ensurepip_is_told_which_package_to_install(place, monk
 def test_torch_that_cannot_be_had_is_left_out_and_tried_again_only_when_asked(place, monkeypatch):
     venv, calls = place
     monkeypatch.setattr(environment, "lesson_extras", lambda text: ("lab", "graph"))
-    monkeypatch.setattr(environment, "_install_torch", lambda requirement, extras: False)
+    monkeypatch.setattr(torch_install, "install_torch", lambda python, requirement, extras: False)
     environment.ensure()
     assert any(argument.endswith("[lab]") for argument in calls[1])
     assert json.loads((venv / "stamp.json").read_text())["left_out"] == ["graph"]
     environment.ensure()
     assert len(calls) == 2
-    monkeypatch.setattr(environment, "_install_torch", lambda requirement, extras: True)
+    monkeypatch.setattr(torch_install, "install_torch", lambda python, requirement, extras: True)
     environment.ensure(retry_left_out=True)
     assert any(argument.endswith("[lab,graph]") for argument in calls[2])
+
+
+def test_what_is_left_out_is_told_with_the_lessons_that_miss_it(place, monkeypatch, capsys):
+    monkeypatch.setattr(environment.say, "_edition", "en")
+    monkeypatch.setattr(environment, "lesson_extras", lambda text: ("lab", "kernel"))
+    monkeypatch.setattr(
+        environment, "lesson_needs", lambda: {"01_a": ("lab",), "07_b": ("lab", "kernel"), "08_c": ()}
+    )
+    monkeypatch.setattr(torch_install, "install_torch", lambda python, requirement, extras: False)
+    environment.ensure()
+    assert "Lessons that miss it: 07;" in capsys.readouterr().out
+
+
+def test_torch_counts_in_the_disk_space_once(place, monkeypatch):
+    needed = {}
+    for extras in (("lab",), ("kernel",), ("graph", "kernel")):
+        monkeypatch.setattr(environment, "lesson_extras", lambda text, extras=extras: extras)
+        monkeypatch.setattr(environment.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 0}))
+        with pytest.raises(Stop) as stop:
+            environment.ensure()
+        needed[extras] = int(re.search(r"(\d+) MB are needed", stop.value.en)[1])
+    assert needed["kernel",] > 1500 > needed["lab",]
+    assert needed["graph", "kernel"] - needed["kernel",] < 500
 
 
 def test_a_stamp_serves_less_but_not_more_and_nothing_else():

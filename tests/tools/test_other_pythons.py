@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from tools import pythons
-from tools.project import PYPROJECT
+from tools.pip_run import PipError
+from tools.project import PYPROJECT, ROOT, constraints_for
 from tools.pythons import Step
 from tools.say import Stop
 
@@ -58,6 +59,32 @@ def test_packages_are_those_of_dev_that_tests_import():
         pythons.packages_for_tests("[project]\n")
 
 
+@pytest.mark.parametrize(("torch", "course"), [(True, f"{ROOT}[lab,kernel]"), (False, f"{ROOT}[lab]")])
+def test_an_environment_gets_the_extras_that_its_python_can_have(monkeypatch, torch, course):
+    """pip must never be left to look for torch by itself: it would take the CUDA build."""
+    installed = []
+    monkeypatch.setattr(pythons, "lesson_extras", lambda text: ("lab", "kernel"))
+    monkeypatch.setattr(
+        pythons, "obtainable", lambda own, extras, pins: extras if torch else tuple(set(extras) - {"kernel"})
+    )
+    monkeypatch.setattr(pythons, "install", lambda own, wanted: installed.append((own, wanted)))
+    monkeypatch.setattr(pythons, "ready", lambda folder, python, wanted, files, fill: fill(folder, wanted))
+    pythons.environment("3.10", "ten")
+    ((own, wanted),) = installed
+    assert own == ROOT / ".venv-310" and wanted[:2] == ["--editable", course]
+    assert "pytest" in wanted and str(constraints_for((3, 10))) in wanted
+
+
+def test_a_pip_that_fails_on_torch_is_explained(monkeypatch):
+    def fail(own, extras, pins):
+        raise PipError("No space left on device")
+
+    monkeypatch.setattr(pythons, "obtainable", fail)
+    monkeypatch.setattr(pythons, "ready", lambda folder, python, wanted, files, fill: fill(folder, wanted))
+    with pytest.raises(Stop, match="disk is full"):
+        pythons.environment("3.10", "ten")
+
+
 def test_a_steps_words_are_the_last_line_without_its_time():
     step = pythons.run([sys.executable, "-c", "print('....'); print('3 passed, 1 skipped in 65.01s (0:01:05)')"])
     assert step.good and step.words == "3 passed, 1 skipped"
@@ -102,6 +129,19 @@ def test_no_python_at_all_is_an_error(monkeypatch):
     monkeypatch.setattr(pythons, "find_all", dict)
     with pytest.raises(Stop, match=r"3\.10 3\.11"):
         run_main(monkeypatch)
+
+
+def test_each_python_runs_unit_tests_compares_lessons_and_runs_those_it_cannot_compare(monkeypatch):
+    told = []
+
+    def part(name):
+        return lambda python: told.append((name, python)) or ("-c", f"print('{name} done')")
+
+    monkeypatch.setattr(pythons, "environment", lambda version, python: sys.executable)
+    monkeypatch.setattr(pythons.checks, "PARTS", {name: part(name) for name in ("unit", "nbval", "executed", "mypy")})
+    steps = pythons.check("3.10", "ten")
+    assert told == [(name, sys.executable) for name in ("unit", "nbval", "executed")]
+    assert [step.words for step in steps.values()] == ["", "unit done", "nbval done", "executed done"]
 
 
 def test_an_environment_that_cannot_be_made_is_told_and_fails(monkeypatch, capsys):

@@ -1,7 +1,10 @@
-"""What pip printed decides what the learner is told to do. The texts are pip's own, as seen."""
+"""What pip printed decides what is done or told next. The texts are pip's own, as seen."""
+
+from pathlib import Path
 
 import pytest
 
+from tools import pip_run
 from tools.pip_run import PipError, explained
 
 DISK = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
@@ -33,3 +36,40 @@ def test_anything_else_shows_pips_own_last_lines(capsys):
     assert "mirror" not in stop.en
     shown = capsys.readouterr().out
     assert CONFLICT in shown and shown.count("first") < 30
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """pip that answers a question as the test says: with a report, or with an error for some arguments."""
+    asked = []
+
+    def answer(error=None, only_if=""):
+        def pip(arguments, python, show):
+            asked.append(arguments)
+            if error and any(only_if in argument for argument in arguments):
+                raise PipError(error)
+            Path(arguments[arguments.index("--report") + 1]).write_text('{"install": ["x"]}', encoding="utf-8")
+
+        monkeypatch.setattr(pip_run, "pip", pip)
+        return asked
+
+    return answer
+
+
+def test_a_question_installs_nothing_and_reads_parts_of_wheels(answers):
+    asked = answers()
+    assert pip_run.report(["torch"]) == {"install": ["x"]}
+    assert len(asked) == 1 and {"--dry-run", "--use-feature=fast-deps", "torch"} <= set(asked[0])
+
+
+def test_a_pip_that_no_longer_has_that_feature_is_asked_without_it(answers):
+    asked = answers("pip: error: argument --use-feature: invalid choice: 'fast-deps'", only_if="fast-deps")
+    assert pip_run.report(["torch"]) == {"install": ["x"]}
+    assert ["--use-feature=fast-deps" in arguments for arguments in asked] == [True, False]
+
+
+def test_any_other_failure_of_a_question_is_not_asked_again(answers):
+    asked = answers(f"WARNING: --use-feature=fast-deps is not ready for production\n{OFFLINE}")
+    with pytest.raises(PipError):
+        pip_run.report(["torch"])
+    assert len(asked) == 1

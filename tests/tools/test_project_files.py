@@ -19,6 +19,27 @@ def test_extras_of_another_table_are_not_taken():
     assert project.lesson_extras(text) == ("lab", "graph")
 
 
+def test_requirements_of_every_extra_are_read_as_a_toml_reader_reads_them():
+    text = project.PYPROJECT.read_text(encoding="utf-8")
+    for extra, requirements in tomllib.loads(text)["project"]["optional-dependencies"].items():
+        assert list(project.extra_requirements(text, extra)) == requirements
+    with pytest.raises(ValueError, match="nothing"):
+        project.extra_requirements(text, "nothing")
+
+
+def test_a_list_may_hold_brackets_span_lines_and_carry_a_comment():
+    text = '[project.optional-dependencies]\na = [\n  "x[y]>=1", # why\n  "z",\n]  # done\nb = ["c"]\n'
+    assert project.extra_requirements(text, "a") == ("x[y]>=1", "z")
+    assert project.extra_requirements(text, "b") == ("c",)
+
+
+@pytest.mark.parametrize(
+    "line", ["a-b.c", "a-b.c>=1", "a-b.c ; python_version < '3'", "a-b.c[x]", "a-b.c@ file:///y"]
+)
+def test_a_requirements_name_is_what_comes_before_everything_else(line):
+    assert project.requirement_name(line) == "a-b.c"
+
+
 def test_missing_extras_are_an_error():
     with pytest.raises(ValueError, match="extras"):
         project.lesson_extras('[tool.lessons]\nref = "main"\n[tool.other]\nextras = ["no"]\n')

@@ -90,13 +90,14 @@ def ci_run(fake_path, **variables):
 def test_ci_on_a_complete_machine_installs_nothing(fake_path):
     fake_path("chromium", "")
     fake_path("npm", "")
+    fake_path("c++", "")
     fake_path("fc-list", "echo Noto Sans CJK SC")
     fake_path("apt-get", "exit 9")
     result = ci_run(fake_path)
     assert (result.returncode, result.stdout) == (0, "made test\n")
 
 
-def test_ci_as_root_installs_browser_and_fonts(fake_path):
+def test_ci_as_root_installs_browser_fonts_and_compiler(fake_path):
     fake_path("id", "echo 0")
     log = fake_path.folder / "log"
     fake_path("apt-get", f'echo "$*" >> {log}')
@@ -104,7 +105,7 @@ def test_ci_as_root_installs_browser_and_fonts(fake_path):
     assert result.returncode == 0 and result.stdout.endswith("made test\n")
     update, install = log.read_text().splitlines()
     assert update.startswith("update")
-    assert install.endswith("chromium fontconfig fonts-noto-cjk nodejs npm")
+    assert install.endswith("chromium fontconfig fonts-noto-cjk nodejs npm g++")
 
 
 def test_ci_without_root_uses_sudo_or_says_what_to_run(fake_path):

@@ -44,6 +44,15 @@ def test_it_is_made_once_and_again_when_anything_changes(made, tmp_path):
     assert len(made) == 6
 
 
+def test_what_fills_it_may_be_chosen_and_gets_the_new_python(made, tmp_path):
+    filled = []
+    folder = tmp_path / "environment"
+    ready(folder, Path(sys.executable), ["a"], fill=lambda python, wanted: filled.append((python, wanted)))
+    ready(folder, Path(sys.executable), ["a"], fill=lambda python, wanted: filled.append((python, wanted)))
+    assert filled == [(venv_python(folder), ["a"])]
+    assert not [call for call in made if "pip" in call]
+
+
 def test_one_cut_short_is_made_again(made, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(side_environment, "_run", _interrupted(side_environment._run))

@@ -29,7 +29,7 @@ def run(*arguments: str) -> None:
 # From the folder alone; what is already there keeps its version.
 pip = ("pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", f"--find-links={wheels}")
 run(*pip, "--no-deps", "--force-reinstall", str(course[-1]))
-run(*pip, str(course[-1]), "tqdm")
+run(*pip, str(course[-1]), "tqdm", "diskcache")
 
 print("✓ 准备好了，可以打开下面的课。 / Ready: open a lesson below.")
 if not had_widgets:
@@ -40,3 +40,7 @@ if missing := [module for module in ("numpy", "matplotlib") if not find_spec(mod
     names = ", ".join(missing)
     print(f"· 缺少 {names}：面板和练习可用，实测部分不可用。")
     print(f"· {names} missing: panels and exercises work, the labs do not.")
+if missing := [module for module in ("torch", "triton") if not find_spec(module)]:
+    names = ", ".join(missing)
+    print(f"· 缺少 {names}：用到它们的课照样能上，只是有的格子只说明、不运行。")
+    print(f"· {names} missing: lessons that use them can still be taken; some cells then explain instead of run.")

@@ -16,8 +16,9 @@ from tools.pip_run import explained
 from tools.project import CONSTRAINTS, ROOT, pinned
 from tools.side_environment import CACHE as ENVIRONMENTS, ready
 
-# The package's requirements and what these need, for a Jupyter that has IPython and nothing else; and tqdm, with
-# colorama on Windows, for the labs. NumPy and matplotlib are not pure Python, so they are not here.
+# The package's requirements and what these need, for a Jupyter that has IPython and nothing else; tqdm, with colorama
+# on Windows, for the labs; and diskcache, for the kernels. NumPy, matplotlib, torch and triton are not pure Python,
+# so they are not here.
 PURE = (
     "drawsvg",
     "lazy-loader",
@@ -29,6 +30,7 @@ PURE = (
     "jupyterlab-widgets",
     "tqdm",
     "colorama",
+    "diskcache",
 )
 # The oldest Python's pins: a wheel for it serves all later ones.
 _PINS = CONSTRAINTS / "py310.txt"

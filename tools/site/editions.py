@@ -59,7 +59,7 @@ WORDS: dict[Language, Words] = {
         run="在浏览器里运行",
         run_hint="第一次打开要下载约 15 MB 的 Python，之后由浏览器缓存。笔记本存在你自己的浏览器里。用到 NumPy 的实测需要联网。",
         read="阅读",
-        only_read="这一课要用 PyTorch，请在自己的机器上运行",
+        only_read="这一课要用 PyTorch，请在自己的机器上或 Colab 等平台上运行",
         other="English",
         own_machine="在自己的机器上",
         own_machine_how="Linux 或 macOS，Python 3.10 及以上。下载 {repository}，然后：",
@@ -91,7 +91,7 @@ WORDS: dict[Language, Words] = {
         run_hint="The first visit downloads about 15 MB of Python, which the browser then keeps. Your notebooks stay in "
         "your own browser. Labs that use NumPy need the network.",
         read="Read",
-        only_read="This lesson uses PyTorch: run it on your own machine",
+        only_read="This lesson uses PyTorch: run it on your own machine, or on Colab and the like",
         other="中文",
         own_machine="On your own machine",
         own_machine_how="Linux or macOS with Python 3.10 or newer. Get {repository}, then:",

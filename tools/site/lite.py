@@ -37,7 +37,7 @@ def build_lite(out: Path, course: Course, wheels: Path, runtime: Path | None) ->
     with tempfile.TemporaryDirectory() as name:
         lite = Path(name)
         for language in EDITIONS:
-            _copy_lessons(lite / "files" / language, course, language)
+            copy_lessons(lite / "files" / language, course, language)
         if runtime:
             shutil.copytree(runtime, lite / "static" / "pyodide")
         _run_build(lite, out, wheels)
@@ -46,7 +46,7 @@ def build_lite(out: Path, course: Course, wheels: Path, runtime: Path | None) ->
     _open_edition_first(out)
 
 
-def _copy_lessons(target: Path, course: Course, language: Language) -> None:
+def copy_lessons(target: Path, course: Course, language: Language) -> None:
     """The built notebooks, marked as trusted: they come with the site, so their pictures may show before a run."""
     target.mkdir(parents=True)
     for lesson in filter(runs_in_browser, course.lessons):

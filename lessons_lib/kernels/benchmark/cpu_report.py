@@ -1,0 +1,100 @@
+"""The CPU measurement for the eye: predicted intervals with the measurement upon them, and the reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lessons_lib.base.roofline import Interval
+from lessons_lib.base.spread import Spread
+from lessons_lib.base.text import Text
+from lessons_lib.base.units import format_bytes, format_range, format_ratio, format_seconds
+from lessons_lib.base.validate import bad_argument, shown
+from lessons_lib.kernels.benchmark.cpu_measurement import CpuMeasurement
+from lessons_lib.show.intervals import IntervalRow, draw_intervals
+from lessons_lib.show.shown import Shown, report
+from lessons_lib.show.table import Table
+
+
+def cpu_report(measurement: CpuMeasurement | None) -> Shown:
+    """Predicted beside measured, in one picture and one table, and why the times are what they are.
+
+    Args:
+        measurement: what ``measure_on_cpu`` returned; ``None``: PyTorch is not here, and the report says so.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if measurement is None:
+        return report(Table([str(_PLAN)], []), [_NO_TORCH])
+    if not isinstance(measurement, CpuMeasurement):
+        given = shown(measurement)
+        raise bad_argument(
+            "measurement",
+            zh=f"需要 measure_on_cpu() 的结果，收到的是 {given}",
+            en=f"it must come from measure_on_cpu(), got {given}",
+        )
+    words = [measurement.reason.text, *measurement.notes]
+    if measurement.problem is not None:
+        words.insert(0, _PROBLEM.format(problem=measurement.problem))
+    return report(_table(measurement), words, _picture(measurement))
+
+
+def _picture(measurement: CpuMeasurement) -> str:
+    compiled = measurement.compiled
+    rows = [
+        IntervalRow(str(_OPERATORS), measurement.predicted_unfused, measurement.unfused.median),
+        IntervalRow(str(_COMPILED), measurement.predicted_compiled, None if compiled is None else compiled.median),
+    ]
+    title = _TITLE.format(size=format_bytes(measurement.tensor_bytes))
+    return draw_intervals(str(title), rows, str(_LABEL), prefix="cpu")
+
+
+def _table(measurement: CpuMeasurement) -> Table:
+    columns = (_PLAN, Text(zh="逻辑读写", en="logical traffic"), Text(zh="预测", en="predicted"), _MEASURED)
+    unfused, compiled = measurement.unfused, measurement.compiled
+    rows = [
+        [
+            str(_OPERATORS),
+            format_bytes(measurement.unfused_bytes),
+            *_cells(measurement.predicted_unfused, unfused, format_seconds),
+        ],
+        [
+            str(_COMPILED),
+            format_bytes(measurement.fused_bytes),
+            *_cells(measurement.predicted_compiled, compiled, format_seconds),
+        ],
+        [
+            str(_RATIO),
+            format_ratio(measurement.bytes_ratio),
+            *_cells(measurement.predicted_speedup, measurement.speedup, format_ratio),
+        ],
+    ]
+    note = _NOTE.format(rounds=unfused.count, threads=measurement.threads)
+    return Table([str(title) for title in columns], rows, marked=2, note=str(note))
+
+
+def _cells(predicted: Interval, measured: Spread | None, written: Callable[[float], str]) -> list[str]:
+    shown_measured = "–" if measured is None else written(measured.median)
+    return [format_range(predicted.low, predicted.high, written), shown_measured]
+
+
+_PLAN = Text(zh="方案", en="plan")
+_MEASURED = Text(zh="实测", en="measured")
+_OPERATORS = Text(zh="逐个算子", en="operator by operator")
+_COMPILED = Text(zh="torch.compile", en="torch.compile")
+_RATIO = Text(zh="逐个 ÷ 编译", en="operators ÷ compiled")
+_TITLE = Text(zh="四算子链在 CPU 上，float32，每个张量 {size}", en="The chain on the CPU, float32, {size} a tensor")
+_LABEL = Text(
+    zh="逐个算子与 torch.compile 的一个循环：预测区间与实测耗时",
+    en="Operator by operator, and one loop by torch.compile: predicted intervals and measured times",
+)
+_NOTE = Text(
+    zh="预测用同几轮里测的拷贝和单个算子；实测取 {rounds} 轮的中位数，{threads} 个线程。",
+    en="Predicted from a copy and from each operator alone, timed in the same rounds; measured: the median of {rounds} "
+    "rounds, threads: {threads}.",
+)
+_NO_TORCH = Text(
+    zh="没有安装 PyTorch，这里就不测了。第 01 课用 NumPy 做过同样的比较。",
+    en="PyTorch is not installed, so nothing is measured here. Lesson 01 makes the same comparison with NumPy.",
+)
+_PROBLEM = Text(zh="{problem}。", en="{problem}.")

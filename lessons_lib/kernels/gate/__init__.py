@@ -1,0 +1,1 @@
+"""The learner's own kernel, run where it can do no harm, and what is wrong with it."""

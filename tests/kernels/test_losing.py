@@ -1,0 +1,55 @@
+"""The losing cases: what they predict, against the course's own formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+from lessons_lib import GPUS, chain_traffic, use_language
+from lessons_lib.kernels.losing import LAUNCH_SECONDS, TINY_BYTES, gemm_plans, kernel_bytes, tiny_chain
+from lessons_lib.kernels.losing_report import losing_report
+
+
+def test_without_tensor_cores_one_kernel_loses_to_the_library_and_a_fused_epilogue() -> None:
+    plans = gemm_plans(GPUS["T4"])
+    assert not plans.on_tensor_cores
+    assert plans.fused.low > 4 * plans.library_then_epilogue.high
+    assert plans.library_then_epilogue.high < plans.separate.high
+
+
+@pytest.mark.parametrize("name", [name for name, gpu in GPUS.items() if gpu.target != "sm_75"])
+def test_with_tensor_cores_one_kernel_wins(name: str) -> None:
+    plans = gemm_plans(GPUS[name])
+    assert plans.on_tensor_cores
+    assert plans.fused.high < plans.library_then_epilogue.high
+
+
+def test_the_fused_plan_of_the_a100_is_checkpoint_five() -> None:
+    plans = gemm_plans(GPUS["A100 (40 GB)"])
+    assert plans.fused.low == pytest.approx(0.1101e-3, rel=1e-3)
+    assert plans.separate.low / plans.fused.low == pytest.approx(1.784, rel=1e-3)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_the_bytes_of_the_kernels_are_those_of_the_chain(groups: int) -> None:
+    assert sum(kernel_bytes(groups, 1000)) == chain_traffic(4, 1000, groups, side_inputs=1)["total_bytes"]
+
+
+def test_a_tiny_tensor_costs_its_launches_and_a_large_one_its_bytes() -> None:
+    gpu = GPUS["A100 (40 GB)"]
+    tiny = tiny_chain(gpu, TINY_BYTES)
+    assert tiny == {groups: pytest.approx(groups * LAUNCH_SECONDS) for groups in (4, 2, 1)}
+    large = tiny_chain(gpu, 2**26)
+    assert large[4] / large[1] == pytest.approx(3.0)
+
+
+def test_the_report_names_both_cases_in_the_language_and_the_reason() -> None:
+    use_language("en")
+    assert "does not and is left with plain fp32" in losing_report("T4").plain
+    assert "does so, too" in losing_report("A100 (40 GB)").plain
+    use_language("zh")
+    assert "普通乘加" in losing_report("T4").plain
+
+
+def test_an_unknown_gpu_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="gpu"):
+        losing_report("H900")
