@@ -29,6 +29,8 @@ from .kernels.benchmark.run import measure_kernels as measure_kernels
 from .kernels.benchmark.runs import recorded_runs as recorded_runs
 from .kernels.benchmark.verdict import measurement_verdict as measurement_verdict
 from .kernels.chain import chain_reference as chain_reference, fused_chain as fused_chain
+from .kernels.compiler.panel import CompilerPanel as CompilerPanel
+from .kernels.compiler.report import compile_report as compile_report, report_table as report_table
 from .kernels.epilogue import fused_epilogue as fused_epilogue
 from .kernels.evidence import gather_evidence as gather_evidence
 from .kernels.exercises import (
@@ -42,8 +44,6 @@ from .kernels.lesson_language import tl as tl, triton as triton
 from .kernels.linear import fused_linear as fused_linear, library_linear as library_linear
 from .kernels.losing_report import losing_report as losing_report
 from .kernels.mode import prepare_triton as prepare_triton
-from .kernels.report import compile_report as compile_report, report_table as report_table
-from .kernels.report_panel import CompilerPanel as CompilerPanel
 from .kernels.row import fused_residual_rmsnorm as fused_residual_rmsnorm, fused_softmax as fused_softmax
 from .kernels.walk_panel import TileWalkPanel as TileWalkPanel
 from .reuse.attention import attention_traffic as attention_traffic

@@ -442,7 +442,7 @@ def triton_mode(installed: bool, found: Iterable[FoundGpu]) -> tuple[TritonMode,
         return "interpreter", _OLD_GPU.format(name=listed[0].name, found=_capability_words(listed[0]))
     return "interpreter", Text(
         zh="没有 GPU，用解释器在 CPU 上运行：结果正确，快慢不作数",
-        en="no GPU: the interpreter runs kernels on the CPU, for right results and not for speed",
+        en="no GPU: the interpreter runs kernels on the CPU, for correct results, not for speed",
     )
 
 

@@ -15,10 +15,10 @@ from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import require_choice
 from lessons_lib.decision.model import Condition, Evidence
-from lessons_lib.kernels.compiled import FAMILY_WORDS, NONE, UNKNOWN, CompileReport
+from lessons_lib.kernels.compiler.compiled import FAMILY_WORDS, NONE, UNKNOWN, CompileReport
+from lessons_lib.kernels.compiler.report import compile_report
 from lessons_lib.kernels.launch import ELEMENT_BYTES, DtypeName, KernelName, RowLaunch
 from lessons_lib.kernels.mode import TritonSetup, first_line, prepare_triton
-from lessons_lib.kernels.report import compile_report
 from lessons_lib.kernels.trial import largest_error
 from lessons_lib.kernels.tuning import likely_configs
 from lessons_lib.kernels.walk import Launch, walk_launch
@@ -35,11 +35,11 @@ _WITHIN = Text(
 )
 _SAMPLE = Text(zh="{run}（代表 {whole}）", en="{run}, standing for {whole}")
 _SHAPES_RIGHT = Text(
-    zh="接受 {shape}，也接受边缘形状 {edges}，结果都在允许的误差之内",
+    zh="接受 {shape}，也接受边界形状 {edges}，结果都在允许的误差之内",
     en="{shape} and its edges {edges} are accepted, and every result is within tolerance",
 )
 _EDGES_OPEN = Text(
-    zh="{shape} 没有跑，边缘形状 {edges} 没有问题", en="{shape} was not run; its edges {edges} are right"
+    zh="{shape} 没有跑，边界形状 {edges} 没有问题", en="{shape} was not run; its edges {edges} are right"
 )
 _SHAPE_WRONG = Text(
     zh="{shape} 接受了，但误差 {error} 超过允许的 {tolerance}",
@@ -54,7 +54,7 @@ _TOO_LARGE = Text(
 _NO_BF16 = Text(zh="这台机器跑不了 bfloat16 的这个核函数", en="this machine does not run this kernel in bfloat16")
 _TWO_PASSES = Text(
     zh="一行 {columns} 个元素要读两遍，而编译报告只编译一遍读完的核函数",
-    en="a row of {columns} elements takes two passes, and the report compiles the kernel that takes one",
+    en="a row of {columns} elements takes two passes, and the report only compiles the kernel that takes one",
 )
 _ON_CHIP = Text(
     zh="每线程 {registers} 个寄存器，溢出：{spill}；每线程块 {shared} 共享内存，上限 {limit}",

@@ -16,8 +16,8 @@ def kernel_vote() -> Vote:
     """The guess before the prediction: the bytes of four kernels over those of one; ``value`` is the ratio."""
     words = Text(
         zh="y = residual + scale * gelu(x + bias)，x、residual、y 各 64 MiB。四个算子分四个核函数做，逻辑读写是一个核函数的几倍？",
-        en="y = residual + scale * gelu(x + bias), with x, residual and y of 64 MiB each. Four kernels, one an operator: "
-        "how many times the bytes of a single kernel do they move?",
+        en="y = residual + scale * gelu(x + bias), with x, residual and y of 64 MiB each. Four kernels, one per operator: "
+        "how many times as many bytes do they move as a single kernel?",
     )
     fused, halves = (
         chain_traffic(len(CHAIN_OPERATORS), 1, groups, side_inputs=1)["bytes_ratio"] for groups in (1, 2)
@@ -112,8 +112,8 @@ _GATE_BYTES = FunctionExercise(
         ),
         Text(
             zh="x、gate 各读一次，y 写一次，怎么融合都省不掉；kernels 个核函数之间有 kernels - 1 个中间张量，各两次。",
-            en="x and gate are read and y is written however it is fused; between the kernels lie kernels - 1 intermediate "
-            "tensors, twice each.",
+            en="x and gate are read and y is written however it is fused; kernels - 1 intermediate tensors lie between the "
+            "kernels and move twice each.",
         ),
         Text(
             zh="((2 * (kernels - 1) + 3) * rows + 1) * columns * element_bytes；其中的 1 是 bias。",
@@ -122,7 +122,7 @@ _GATE_BYTES = FunctionExercise(
     ),
     done=Text(
         zh="7 比 3，约 2.33 倍：bias 几乎不占分量，gate 是省不掉的旁路输入。",
-        en="Seven against three, about 2.33×: bias hardly counts, and gate is a side input that nothing saves.",
+        en="Seven against three, about 2.33×: bias hardly counts, and gate is a side input that no fusion saves.",
     ),
 )
 
@@ -147,8 +147,8 @@ def _compiled() -> Question:
     return Question(
         Text(
             zh="一个矩阵乘核函数为 MI300X 编译通过了，一个线程块要 147,456 字节共享内存；MI300X 最多给 65,536 字节。启动时会怎样？",
-            en="A GEMM kernel compiled for an MI300X: 147,456 bytes of shared memory a block. The MI300X gives a block "
-            "65,536 at most. What happens at the launch?",
+            en="A GEMM kernel has compiled for an MI300X and takes 147,456 bytes of shared memory a block. An MI300X gives a "
+            "block 65,536 at most. What happens at the launch?",
         ),
         (
             Choice(
@@ -158,8 +158,8 @@ def _compiled() -> Question:
                 ),
                 Text(
                     zh="会溢出的是寄存器，编译时就定了；共享内存不会溢出，不够就启动不了。",
-                    en="Registers spill, and the compiler decides it. Shared memory does not: without enough of it there is no "
-                    "launch.",
+                    en="Registers spill, and that is settled at compile time. Shared memory does not spill: without enough of "
+                    "it there is no launch.",
                 ),
             ),
             Choice(
@@ -186,15 +186,15 @@ def _no_shared_memory() -> Question:
     return Question(
         Text(
             zh="四个逐元素算子融合成一个核函数，编译报告说共享内存 0 字节。中间结果在哪里？",
-            en="Four elementwise operators are one kernel, and the report says 0 bytes of shared memory. Where are the "
-            "intermediate results?",
+            en="Four elementwise operators are fused into one kernel, and the report says 0 bytes of shared memory. Where "
+            "are the intermediate results?",
         ),
         (
             Choice(
                 Text(zh="在显存里，0 说明没有融合成", en="In device memory: 0 means that nothing was fused"),
                 Text(
                     zh="一次启动里，它们从没写出去过：三份中间张量的写和读都没有了。",
-                    en="Within one launch they are never written out: three intermediate tensors lost their write and read.",
+                    en="Within one launch they are never written out: three intermediate tensors are neither written nor read.",
                 ),
             ),
             Choice(
@@ -208,7 +208,7 @@ def _no_shared_memory() -> Question:
             Choice(
                 Text(zh="在 L2 缓存里", en="In the L2 cache"),
                 Text(
-                    zh="缓存里放的是读写显存的数据；它们没有地址，没有写过显存，也就不进 L2。",
+                    zh="缓存里放的是读写显存的数据；中间结果没有写过显存，连地址也没有，进不了 L2。",
                     en="Caches hold what is read from and written to device memory. These values have no address there.",
                 ),
             ),
@@ -219,17 +219,17 @@ def _no_shared_memory() -> Question:
 def _launches() -> Question:
     return Question(
         Text(
-            zh="四个核函数变成一个，每个张量 64 MiB，T4 上每个核函数要跑 0.4 毫秒以上；一次启动要花主机 5 微秒。"
-            "少启动三次，能快多少？",
+            zh="四个核函数融合成一个，每个张量 64 MiB，T4 上每个核函数要跑 0.4 毫秒以上；一次启动要花主机 5 微秒。"
+            "单是少启动三次，能快多少？",
             en="Four kernels become one, on 64 MiB tensors; on a T4 each takes 0.4 ms or more, and a launch takes the host 5 "
-            "µs. What do three launches less gain?",
+            "µs. What do three fewer launches gain by themselves?",
         ),
         (
             Choice(
-                Text(zh="几乎没有，快是因为少了读写", en="Next to nothing: what it gains is bytes"),
+                Text(zh="几乎没有，快是因为少了读写", en="Next to nothing: the gain is in the bytes"),
                 Text(
                     zh="启动只在 GPU 等主机的时候才花时间，例如张量很小的时候。",
-                    en="Launches take time only where the GPU waits for the host, as with tiny tensors.",
+                    en="A launch costs time only where the GPU waits for the host, as with tiny tensors.",
                 ),
                 right=True,
             ),

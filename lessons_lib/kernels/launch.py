@@ -197,8 +197,8 @@ class LinearLaunch:
         return row_tile * self.config.block_m, within // height * self.config.block_n
 
 
-# Largest tile first; which of them a device can hold is ``linear_configs``' business. Under Triton 3.7.1 none spills on
-# a GPU that can hold it, except the 256 wide ones where sizes are no multiples of 16; ``tuning`` asks the compiler.
+# Largest tile first; which of them a device can hold is ``linear_configs``' business. With contiguous operands and sizes
+# that are multiples of 16 none spills under Triton 3.7.1. For the rest (and other versions) ``tuning`` asks the compiler.
 _TENSOR_CORE_CONFIGS = (
     LinearConfig(128, 256, 64, 8, 4),
     LinearConfig(128, 256, 32, 8, 4),

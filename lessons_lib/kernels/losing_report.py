@@ -14,7 +14,7 @@ from lessons_lib.show.table import Table
 
 _PLAN = Text(zh="做法", en="plan")
 _TIME = Text(zh="预测耗时", en="predicted time")
-_SEPARATE = Text(zh="库的矩阵乘，偏置、GELU 各一个核函数", en="library GEMM, then bias and GELU a kernel each")
+_SEPARATE = Text(zh="库的矩阵乘，偏置、GELU 各一个核函数", en="library GEMM, then a kernel each for bias and GELU")
 _LIBRARY = Text(zh="库的矩阵乘，再加一个融合的尾声核函数", en="library GEMM, then one fused kernel for both")
 _ONE = Text(zh="全部融合成一个 Triton 核函数", en="everything in one Triton kernel")
 _LAUNCHES = Text(zh="启动次数", en="launches")
@@ -22,14 +22,14 @@ _GEMM_NOTE = Text(
     zh="fp16，x [{m}, {k}]，w [{k}, {n}]，按 {gpu} 数据手册的峰值算。库的矩阵乘总用张量核心；Triton 在这块 GPU 上{reach}。"
     "这些是下限，真的核函数更慢。",
     en="fp16, x [{m}, {k}], w [{k}, {n}], at the {gpu}'s datasheet peaks. The library's GEMM always runs on the tensor "
-    "cores; Triton's {reach} on this GPU. These are bounds: real kernels are slower.",
+    "cores; on this GPU Triton's {reach}. These are bounds: real kernels are slower.",
 )
 _REACHED = Text(zh="也用得到", en="does so, too")
 _NOT_REACHED = Text(zh="用不到，只能用 fp32 的普通乘加单元", en="does not and is left with plain fp32 multiply-adds")
 _TINY_NOTE = Text(
     zh="每个张量 {size}，{gpu}；每个核函数的耗时取“启动”（这里设为 {launch}）和“读写”中较大的一个。启动开销因机器而异。",
-    en="{size} per tensor on the {gpu}; each kernel takes its launch (assumed {launch} here) or its bytes, whichever is "
-    "longer. What a launch costs differs from machine to machine.",
+    en="{size} per tensor on the {gpu}; each kernel takes as long as its launch (assumed {launch} here) or its bytes, "
+    "whichever is longer. What a launch costs differs from machine to machine.",
 )
 _BYTES_TIME = Text(zh="只算读写", en="bytes alone")
 _TINY_TIME = Text(zh="算上启动", en="with launches")

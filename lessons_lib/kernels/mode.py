@@ -166,7 +166,8 @@ def decide_mode(found: Surroundings) -> tuple[Mode, Text]:
         return "interpreter", _CHOSEN_INTERPRETER
     if found.gpu is None and found.hidden_gpu is not None:
         return "interpreter", _HIDDEN_GPU.format(name=found.hidden_gpu.name)
-    mode, reason = triton_mode(True, () if found.gpu is None else (found.gpu,))
+    mode, words = triton_mode(True, () if found.gpu is None else (found.gpu,))
+    reason = Text(zh=f"{words.zh}。", en=f"{words.en}.")
     if mode == "gpu" and found.gpu is not None:
         return ("hip" if found.gpu.vendor == "amd" else "cuda"), reason
     return "interpreter", reason
@@ -185,8 +186,8 @@ def knows_bf16(gpu: FoundGpu) -> bool:
 
 
 _READABLE = Text(
-    zh="这一课照样可以读：预测、编译报告的公式估算和已记录的实测都看得到",
-    en="The lesson can still be read: predictions, estimates by formula and recorded runs are all there",
+    zh="这一课照样可以读：预测、用公式估算的编译报告都看得到；有记录的实测时，也看得到",
+    en="The lesson can still be read: predictions, estimates by formula, and recorded runs where there are any",
 )
 _NO_TRITON: Mapping[System, Text] = {
     "Linux": Text(
@@ -220,12 +221,12 @@ _COMPILER = Text(
     en="No usable GPU, and TRITON_INTERPRET=0 rules the interpreter out: kernels are compiled, not run.",
 )
 _CHOSEN_INTERPRETER = Text(
-    zh="按 TRITON_INTERPRET 的设置，用解释器在 CPU 上运行：结果正确，快慢不作数",
-    en="TRITON_INTERPRET asks for the interpreter, which runs kernels on the CPU, for right results and not for speed",
+    zh="按 TRITON_INTERPRET 的设置，用解释器在 CPU 上运行：结果正确，快慢不作数。",
+    en="TRITON_INTERPRET asks for the interpreter, which runs kernels on the CPU, for correct results, not for speed.",
 )
 _HIDDEN_GPU = Text(
-    zh="这台机器有 {name}，但装的 PyTorch 用不上它：改用解释器在 CPU 上运行",
-    en="this machine has a {name}, but this PyTorch does not reach it, so the interpreter runs kernels on the CPU",
+    zh="这台机器有 {name}，但装的 PyTorch 用不上它：改用解释器在 CPU 上运行。",
+    en="this machine has a {name}, but this PyTorch does not reach it, so the interpreter runs kernels on the CPU.",
 )
 _RESTART = Text(
     zh="在这一格之前，已经有别的代码以另一种方式导入了 Triton。请重启内核，先运行这一格。",
@@ -320,7 +321,7 @@ def _torch_gpu() -> FoundGpu | None:
 
 _FAILED = Text(
     zh="自检没有通过（Triton {version}）：{error}。{advice}",
-    en="the self-test failed (Triton {version}): {error}. {advice}",
+    en="The self-test failed (Triton {version}): {error}. {advice}",
 )
 _ADVICE: tuple[tuple[tuple[str, ...], Text], ...] = (
     (

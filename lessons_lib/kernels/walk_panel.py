@@ -13,7 +13,7 @@ from lessons_lib.show.panel import Panel, Parameter
 from lessons_lib.show.table import Table
 
 DEFAULT = "default"
-_OWN = (Text(zh="启动默认", en="the launch's own"), DEFAULT)
+_OWN = (Text(zh="启动时的默认值", en="as in a launch"), DEFAULT)
 _ELEMENTWISE_TILES: tuple[tuple[object, object], ...] = (_OWN, ("16 × 16", (16, 16)), ("8 × 32", (8, 32)))
 _ROW_TILES: tuple[tuple[object, object], ...] = (_OWN, ("16", (16,)), ("32", (32,)))
 _LINEAR_TILES: tuple[tuple[object, object], ...] = (

@@ -43,7 +43,7 @@ class Table:
             f'<div lang="{language_tag()}" style="max-width:758px;margin-top:6px;background:#fff;color:#1b1f24;'
             "font-size:13px;line-height:1.5;padding-bottom:6px;border:1px solid #d0d7de;border-radius:10px;"
             'overflow:hidden">'
-            '<table style="border-collapse:collapse;width:100%;margin:0;font-size:13px;'
+            '<table style="border-collapse:collapse;table-layout:auto;width:100%;margin:0;font-size:13px;'
             'font-variant-numeric:tabular-nums">'
             f'<thead><tr style="background:#f6f8fa">{head}</tr></thead><tbody>{body}</tbody></table>{note}</div>'
         )
@@ -62,7 +62,7 @@ class Table:
     def _html_row(self, index: int, row: Sequence[str]) -> str:
         weight = "font-weight:600;background:#eef6f3;" if index == self.marked else ""
         cells = "".join(
-            f'<td style="{_CELL}{weight}{_wrap(cell)}text-align:{self._side(column)}">{escape(cell)}</td>'
+            f'<td style="{_CELL}{weight}{_wrap(cell, len(row))}text-align:{self._side(column)}">{escape(cell)}</td>'
             for column, cell in enumerate(self._with_mark(index, row))
         )
         return f'<tr style="background:#fff">{cells}</tr>'
@@ -74,9 +74,9 @@ class Table:
         return [f"▸ {row[0]}", *row[1:]] if index == self.marked else list(row)
 
 
-def _wrap(cell: str) -> str:
-    """A short cell stays on one line: Chinese would else break inside a word."""
-    return "white-space:nowrap;" if _columns(cell) <= 22 else ""
+def _wrap(cell: str, columns: int) -> str:
+    """A short cell stays on one line: Chinese would else break inside a word. Few columns leave more room."""
+    return "white-space:nowrap;" if _columns(cell) <= (22 if columns > 4 else 36) else ""
 
 
 def _columns(text: str) -> int:

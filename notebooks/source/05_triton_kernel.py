@@ -23,7 +23,7 @@
 #
 # - 读懂一个融合核函数，说出它的第 k 个程序读写哪些元素；
 # - 没有 GPU 也能让编译器报告：用了多少寄存器和共享内存，有没有溢出，用没用到张量核心；
-# - 把预测、编译器的报告和实测放在一张表里，说出差在哪里、为什么；
+# - 把预测、编译器的报告和实测摆在一起，说出差在哪里、为什么；
 # - 自己写一个融合核函数，并让检查器挑不出毛病。
 #
 # **先读：** 01. 中间张量与逻辑读写；02. 片上预算与复用；03. 条件与代价
@@ -33,7 +33,7 @@
 # %% [markdown] id="title-en" lang="en" minutes=1 gpu="recommended" needs="lab kernel"
 # # 05. A Real Fused Kernel | 真正的融合核函数
 #
-# **Difficulty:** Medium ｜ **Environment:** a free GPU (a T4 will do); complete without one, too ｜ **Tags:** compilers, operator fusion, Triton ｜ **Audience:** beginners in compilers and systems
+# **Difficulty:** Medium ｜ **Environment:** a free GPU (a T4 will do); can be finished without one ｜ **Tags:** compilers, operator fusion, Triton ｜ **Audience:** beginners in compilers and systems
 #
 # **Time:** {{minutes}} minutes ｜ **Keywords:** Triton, kernel, register spill, measurement
 #
@@ -42,13 +42,13 @@
 # After this lesson you can
 #
 # - read a fused kernel and say which elements its program k loads and stores;
-# - have a compiler report, with no GPU at hand, how many registers and how much shared memory a kernel takes, whether it spills and whether it reaches the tensor cores;
-# - put prediction, compiler report and measurement into one table, and name the reason for each gap;
+# - get a compiler's report without a GPU: how many registers and how much shared memory a kernel takes, whether it spills, whether it reaches the tensor cores;
+# - set prediction, compiler report and measurement side by side, and name the reason for each gap;
 # - write a fused kernel of your own that a suspicious checker accepts.
 #
 # **Read before:** 01. Intermediate Tensors and Logical Traffic; 02. On-Chip Budget and Reuse; 03. Conditions and Costs
 #
-# **Read after** (chapters of the same series)**:** 05. Triton autotuning and profiling; 06. Reductions and safe softmax; 08. Triton Flash Attention
+# **Read after** (chapters of the same series)**:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
 # %% id="bootstrap"
 # generated
@@ -56,7 +56,7 @@
 # %% [markdown] id="setup-zh" lang="zh" minutes=1
 # ## 先看这台机器
 #
-# 这一课的核函数用 **Triton** 写：一种写在 Python 里的核函数语言，由它的编译器生成 GPU 代码。它有三种用法，这台机器用哪一种，由下面这格决定（不安装任何东西；重启内核之后，先运行这一格）：
+# 这一课的核函数用 **Triton** 写：一种写在 Python 里的核函数语言，由它的编译器生成 GPU 代码。这一课有三种上法，这台机器用哪一种，由下面这格判断（它不安装任何东西；重启内核之后，先运行这一格）：
 #
 # - **有 GPU**：真的编译、运行、计时；
 # - **没有 GPU**：用解释器在 CPU 上逐个程序执行，只看结果对不对；编译照样能做，为哪块 GPU 编译都行；
@@ -65,11 +65,11 @@
 # %% [markdown] id="setup-en" lang="en" minutes=1
 # ## First, this machine
 #
-# The kernels of this lesson are written in **Triton**, a language for kernels inside Python whose compiler generates GPU code. There are three ways to use it; the cell below decides which one this machine gets (it installs nothing; after a restart, run it first):
+# The kernels of this lesson are written in **Triton**, a kernel language inside Python whose compiler generates GPU code. There are three ways to take the lesson, and the cell below finds out which one this machine allows (it installs nothing; after a restart, run it first):
 #
 # - **with a GPU**: compile, run and time for real;
-# - **without one**: an interpreter runs the programs one by one on the CPU, for their results only; compiling still works, for whichever GPU you like;
-# - **without Triton** (macOS, Windows, a browser): read, predict and look at recorded runs; the few cells that run a kernel step aside and say why.
+# - **without one**: an interpreter runs the kernels on the CPU, to see whether the results are right; compiling still works, for any GPU of the course;
+# - **without Triton** (macOS, Windows, a browser): read, predict and look at recorded runs; the few cells that run a kernel are skipped and say why.
 
 # %% id="setup-code" tags=["nbval-ignore-output"]
 from lessons_lib import prepare_triton
@@ -84,7 +84,7 @@ setup
 #
 # $$y = \text{residual} + \text{scale} \cdot \text{gelu}(x + \text{bias})$$
 #
-# x、residual 和 y 各 64 MiB，bias 和 scale 是短向量。四个算子各做一个核函数，或者全部融合成一个：逻辑读写差几倍？
+# x、residual 和 y 各 64 MiB，bias 和 scale 是短向量，不计。四个算子各做一个核函数，或者全部融合成一个：逻辑读写差几倍？
 
 # %% [markdown] id="guess-en" lang="en" minutes=1
 # ## Guess first
@@ -93,7 +93,7 @@ setup
 #
 # $$y = \text{residual} + \text{scale} \cdot \text{gelu}(x + \text{bias})$$
 #
-# x, residual and y take 64 MiB each; bias and scale are short vectors. One kernel per operator, or all four in one: by what factor does the logical traffic fall?
+# x, residual and y take 64 MiB each; bias and scale are short vectors and not counted. One kernel per operator, or all four in one: by what factor does the logical traffic fall?
 
 # %% id="vote"
 from lessons_lib import kernel_vote
@@ -108,9 +108,9 @@ vote
 #
 # $$(2 + 2 + 2 + 3) \times 64 = 576\ \text{MiB}$$
 #
-# 融合成一个：读 x 和 residual，写 y，共 $3 \times 64 = 192$ MiB。576 ÷ 192 = 3，不是 4：residual 是**旁路输入**，怎么融合都要读。
+# 融合成一个：读 x 和 residual，写 y，共 $3 \times 64 = 192$ MiB。576 ÷ 192 = 3。猜 4 的人漏了 residual（8 ÷ 2）：它是**旁路输入**，怎么融合都要读；1.67 是两个核函数与一个之比（320 ÷ 192）。
 #
-# 再用第 01 课的公式验证，并按一块 T4 的带宽换算成时间：
+# 再用第 01 课的公式验证，并按 T4 的标称带宽换算成时间：
 
 # %% [markdown] id="predict-en" lang="en" minutes=2
 # ## Predict
@@ -119,9 +119,9 @@ vote
 #
 # $$(2 + 2 + 2 + 3) \times 64 = 576\ \text{MiB}$$
 #
-# As one: read x and residual, write y, $3 \times 64 = 192$ MiB. That is 576 ÷ 192 = 3 and not 4: the residual is a **side input**, which no fusion saves you from reading.
+# As one: read x and residual, write y, $3 \times 64 = 192$ MiB. 576 ÷ 192 = 3. A guess of 4 left out the residual (8 ÷ 2): it is a **side input**, and no fusion saves reading it. 1.67 is two kernels against one (320 ÷ 192).
 #
-# Now the same with lesson 01's formula, and as time on a T4:
+# Now the same with lesson 01's formula, and as time at a T4's datasheet bandwidth:
 
 # %% id="predict-code" tags=["answer"]
 from lessons_lib import GPUS, chain_traffic, format_bytes, format_seconds
@@ -134,7 +134,7 @@ for groups in (4, 2, 1):
 # %% [markdown] id="kernel-zh" lang="zh" minutes=2
 # ## 读一读核函数
 #
-# 一个核函数启动成许多个**程序**，每个程序由一个线程块执行，负责一个数据块。下面是这条链的核函数的主干（完整的在 `lessons_lib/kernels/chain.py`）：
+# 启动一次核函数，会派出许多个**程序**（program），每个程序由一个线程块执行，负责一个数据块。下面是这条链的核函数的主干（完整的在 `lessons_lib/kernels/chain.py`）：
 #
 # ```python
 # @triton.jit
@@ -142,48 +142,48 @@ for groups in (4, 2, 1):
 #     row, column, mask = ...                    # 第 k 个程序的数据块；越界的位置由 mask 屏蔽
 #     value = tl.load(x_ptr + ..., mask)         # 读一次
 #     value = value + tl.load(bias_ptr + column)
-#     value = gelu_tanh(value)                   # 中间值留在寄存器里，没有名字，也没有地址
+#     value = gelu_tanh(value)                   # 中间值只在寄存器里，没有显存地址
 #     value = value * tl.load(scale_ptr + column)
 #     value = value + tl.load(residual_ptr + ..., mask)
 #     tl.store(y_ptr + ..., value, mask)         # 写一次
 # ```
 #
-# 中间三行就是融合：前一个算子的结果直接交给下一个，**没有 store，也没有 load**。
+# 中间四行是四个算子，融合就在它们之间：前一个的结果直接交给下一个，**没有 store，也没有 load**（这几行里的 load 读的是 bias、scale 和 residual，都是输入）。
 #
-# 课里的核函数还能只跑其中一段。`groups=4` 就是同一份代码启动四次，每次一个算子，中间张量写回显存；`groups=1` 启动一次。所以后面量出来的差别，只来自融合，与代码写得好坏无关。
+# 这个核函数也能只跑链的一段。`groups=4` 就是同一份代码启动四次，每次一个算子，中间张量写回显存；`groups=1` 启动一次。所以后面量出来的差别，只来自融合，与代码写得好坏无关。
 
 # %% [markdown] id="kernel-en" lang="en" minutes=2
 # ## Read the kernel
 #
-# A kernel is launched as many **programs**; each is run by one thread block and takes care of one tile. This is the trunk of the chain's kernel (all of it is in `lessons_lib/kernels/chain.py`):
+# One launch of a kernel runs many **programs**; each is executed by one thread block and takes care of one tile. Here is the core of the chain's kernel (all of it is in `lessons_lib/kernels/chain.py`):
 #
 # ```python
 # @triton.jit
 # def chain_kernel(x_ptr, bias_ptr, scale_ptr, residual_ptr, y_ptr, rows, columns, ..., BLOCK_M, BLOCK_N):
-#     row, column, mask = ...                    # the tile of program k; the mask switches off what lies outside
+#     row, column, mask = ...                    # the tile of program k; the mask turns off what lies outside
 #     value = tl.load(x_ptr + ..., mask)         # read once
 #     value = value + tl.load(bias_ptr + column)
-#     value = gelu_tanh(value)                   # an intermediate value: in a register, without name or address
+#     value = gelu_tanh(value)                   # an intermediate value lives in registers: it has no address in memory
 #     value = value * tl.load(scale_ptr + column)
 #     value = value + tl.load(residual_ptr + ..., mask)
 #     tl.store(y_ptr + ..., value, mask)         # written once
 # ```
 #
-# The lines in the middle are the fusion: one operator's result goes straight into the next, **with no store and no load** between.
+# The four lines in the middle are the four operators, and the fusion is what lies between them: each result goes straight into the next operator, **with no store and no load** in between (the loads in these lines fetch bias, scale and residual, all of them inputs).
 #
-# Our kernel can also run just a part of the chain. `groups=4` launches the same code four times, an operator each, with the intermediate tensors written to memory; `groups=1` launches it once. What we measure later therefore comes from fusion alone, and not from better or worse code.
+# This kernel can also run just a part of the chain. `groups=4` launches the same code four times, one operator each, with the intermediate tensors written to memory; `groups=1` launches it once. The difference that we measure later therefore comes from fusion alone, not from better or worse code.
 
 # %% [markdown] id="correct-zh" lang="zh" minutes=2
 # ## 算得对吗？
 #
 # 先猜：fp16 下，分四步和融合成一步，哪一种离 float64 的结果更近？
 #
-# 下面这格三种分法各跑一遍，和 float64 对照。没有 GPU 时由解释器运行，所以只用一个小张量。
+# 下面这格把三种分法各跑一遍，和 float64 对照。没有 GPU 时由解释器运行，所以只用一个小张量。
 
 # %% [markdown] id="correct-en" lang="en" minutes=2
 # ## Is it right?
 #
-# Guess: in fp16, which lies closer to the float64 result, four steps or one?
+# Guess: in fp16, which comes closer to the float64 result, four steps or one?
 #
 # The cell below runs all three groupings and compares them with float64. Without a GPU the interpreter runs them, which is why the tensor is small.
 
@@ -206,7 +206,7 @@ else:
 # %% [markdown] id="walk-zh" lang="zh" minutes=2
 # <details><summary>对答案</summary>
 #
-# 融合成一步的更近。中间值留在寄存器里是 fp32；每写回一次显存，就要舍入到 fp16 一次。所以“更准”和“不相等”是一回事（第 03 课）。
+# 融合成一步的更近。中间值在寄存器里是 fp32；每写回一次显存，就要舍入到 fp16 一次。少舍入几次，所以更准，也正因此不再逐位相等（第 03 课）。
 #
 # </details>
 #
@@ -214,15 +214,15 @@ else:
 #
 # 先答两问：
 #
-# 1. 张量有 100 列，数据块宽 64：第 1 个程序（从 0 数起）的 64 个位置里，有几个越界？
-# 2. 矩阵乘里，同一块 A 要被几个程序读？
+# 1. chain 的张量有 24 行 50 列，数据块 16 × 16：第 3 个程序（从 0 数起）的 256 个位置里，有几个越界？
+# 2. 矩阵乘（linear）里，同一块 x 要被几个程序读？
 #
-# 面板用的就是启动核函数时的那组参数。拖动“程序”，看它读哪里、写哪里；矩阵乘和归约还可以一步一步地走。
+# 面板里程序与数据块的对应，和启动核函数时一样。拖动“程序”，看它读哪里、写哪里；核对第 1 问时，把“数据块”改成 16 × 16，看表里 x 那一行。矩阵乘可以一步一步地走；归约在数据块比一行窄时也可以。
 
 # %% [markdown] id="walk-en" lang="en" minutes=2
 # <details><summary>Answer</summary>
 #
-# One step is closer. In registers an intermediate value is fp32; each trip to memory rounds it to fp16. "More accurate" and "not equal" are the same fact (lesson 03).
+# One step is closer. In registers an intermediate value is fp32; each trip to memory rounds it to fp16. Fewer roundings make it more accurate, and for that very reason no longer bit-equal (lesson 03).
 #
 # </details>
 #
@@ -230,10 +230,10 @@ else:
 #
 # Two questions first:
 #
-# 1. A tensor has 100 columns and a tile is 64 wide: of the 64 lanes of program 1 (counted from 0), how many lie outside?
-# 2. In a matrix multiplication, how many programs read the same tile of A?
+# 1. chain works on 24 rows and 50 columns in tiles of 16 × 16. Of the 256 lanes (positions) of program 3, counted from 0, how many lie outside the tensor?
+# 2. In a GEMM (linear), how many programs read the same tile of x?
 #
-# The panel uses the very parameters the kernel is launched with. Drag "program" and see where it reads and where it writes; a GEMM and a reduction can also be stepped through.
+# Programs and tiles correspond here as they do in a launch. Drag "program" and see where it reads and where it writes; to check the first answer, set "tile" to 16 × 16 and find x in the table. A GEMM can also be stepped through, and so can a reduction whose tile is narrower than the row.
 
 # %% id="walk-panel" tags=["answer"]
 from lessons_lib import TileWalkPanel
@@ -244,34 +244,34 @@ walk
 # %% [markdown] id="compile-zh" lang="zh" minutes=3
 # <details><summary>对答案</summary>
 #
-# 1. 第 1 个程序管第 64 到 127 列，100 到 127 越界，共 28 个：不读也不写。
-# 2. 同一行数据块上的每个程序都要读，即 ⌈N ÷ 块宽⌉ 个。这就是第 02 课说的“逻辑上反复读”；靠 L2 缓存，显存不必真的读这么多遍。
+# 1. 一行要 4 块，第 3 个程序管第 0 到 15 行、第 48 到 63 列；只有 48、49 两列存在，越界 16 × 14 = 224 个：不读也不写。
+# 2. 同一行数据块上的每个程序都要读，即 ⌈列数 ÷ 块宽⌉ 个。这就是第 02 课说的逻辑重读；靠 L2 缓存，显存不必真的读这么多遍。
 #
 # </details>
 #
 # ## 编译器怎么说
 #
-# 编译不需要 GPU：Triton 的编译器带着各家 GPU 的后端。下面的面板真的去编译，再从结果里读出寄存器、溢出、共享内存和指令种类。先猜三件事：
+# 编译不需要 GPU：Triton 的编译器自带 NVIDIA 和 AMD 的后端。下面的面板真的去编译，再从结果里读出寄存器、溢出、共享内存和指令种类。先猜三件事：
 #
 # 1. 融合的中间值放在共享内存里吗？（看 chain 的共享内存）
 # 2. 一个线程的寄存器超过 255 个会怎样？（核函数选 linear，GPU 选 T4，把 warp 数从 8 减到 4）
-# 3. 关掉“尺寸是 16 的倍数”，寄存器会多还是少？（核函数选 chain）
+# 3. 关掉“各个大小是 16 的倍数”，寄存器会多还是少？（核函数选 chain）
 
 # %% [markdown] id="compile-en" lang="en" minutes=3
 # <details><summary>Answers</summary>
 #
-# 1. Program 1 has columns 64 to 127; 100 to 127 lie outside, 28 in all, and are neither read nor written.
-# 2. Every program in the same row of tiles: ⌈N ÷ tile width⌉ of them. These are lesson 02's repeated logical reads; thanks to L2, device memory does not really serve them all.
+# 1. A row takes 4 tiles, so program 3 has rows 0 to 15 and columns 48 to 63. Only columns 48 and 49 exist; the other 16 × 14 = 224 lanes read nothing and write nothing.
+# 2. Every program in the same row of tiles: ⌈columns ÷ tile width⌉ of them. These are lesson 02's logical re-reads; thanks to L2, device memory need not serve them all.
 #
 # </details>
 #
 # ## What the compiler says
 #
-# Compiling needs no GPU: Triton's compiler brings the back ends of all of them. The panel below really compiles, then reads registers, spills, shared memory and the kind of instructions off the result. Guess three things first:
+# Compiling needs no GPU: Triton's compiler ships with back ends for NVIDIA and AMD. The panel below really compiles, then reads registers, spills, shared memory and the kind of instructions off the result. Guess three things first:
 #
 # 1. Do the fused intermediate values live in shared memory? (Look at chain's shared memory.)
-# 2. What happens when a thread needs more than 255 registers? (Kernel linear, GPU T4, and go from 8 warps to 4.)
-# 3. Switch off "sizes are multiples of 16": more registers or fewer? (Kernel chain.)
+# 2. What happens when a thread needs more than 255 registers? (Kernel linear, GPU T4, then from 8 warps to 4.)
+# 3. Untick "sizes are multiples of 16": more registers or fewer? (Kernel chain.)
 
 # %% id="compiler-panel" tags=["answer"]
 from lessons_lib import CompilerPanel
@@ -282,24 +282,24 @@ compiler
 # %% [markdown] id="eight-zh" lang="zh" minutes=1
 # <details><summary>对答案</summary>
 #
-# 1. 不在。逐元素的核函数用 0 字节共享内存，中间值在寄存器里。
-# 2. **寄存器溢出**：多出来的值被放到显存里，表里的“溢出”不再是 0。程序还能跑，结果也对，只是慢。
-# 3. 更多。不知道尺寸能被 16 整除，编译器就不敢一次读 16 字节，只好一个元素一个元素地算地址。
+# 1. 不在。共享内存是 0 字节，中间值在寄存器里。
+# 2. **寄存器溢出**：线程少了一半，每个线程要拿的值多了一倍，拿不下的被放到显存里，表里的“溢出”不再是“无”。程序还能跑，结果也对，只是慢。
+# 3. 更多。大小不一定能被 16 整除，每行的起点就不一定对齐，编译器不敢一次读 16 字节，只好一个元素一个元素地算地址。共享内存也不再是 0：结果写出之前，要借它在线程之间换一次位置，好让相邻的线程写相邻的元素；中间值仍在寄存器里。
 #
 # </details>
 #
-# 同一个核函数，换一块 GPU 就是另一回事。下面是 linear（矩阵乘加尾声）在八块 GPU 上的报告。注意“指令”一栏：T4 上没有用到张量核心；再注意“能启动”一栏：**编译得过，不等于启动得了**。
+# 同一个核函数，换一块 GPU 就是另一回事。下面是 linear（矩阵乘加尾声）在八块 GPU 上的报告。看“指令”一栏：只有 T4 是 fma，也就是普通乘加，没有用到张量核心（专做矩阵乘的单元）。再看“共享内存 / 上限”：**编译得过，不等于启动得了**。想看一个启动不了的，就回到上面的面板：重新勾上“各个大小是 16 的倍数”，选 linear、A10、数据块 128 × 256 × 64，把级数加到 4（级数是流水线的深度，级数多，缓冲就多）。
 
 # %% [markdown] id="eight-en" lang="en" minutes=1
 # <details><summary>Answers</summary>
 #
-# 1. No. An elementwise kernel takes 0 bytes of shared memory; its intermediate values are in registers.
-# 2. A **register spill**: what does not fit is put into device memory, and "spill" in the table is no longer 0. The program still runs and is still right, only slower.
-# 3. More. Not knowing that sizes divide by 16, the compiler dares no 16-byte loads and works out addresses element by element.
+# 1. No. It uses 0 bytes of shared memory; the intermediate values are in registers.
+# 2. A **register spill**: with half the threads, each has twice as many values to hold; what does not fit goes to device memory, and "spill" in the table is no longer "none". The kernel still runs and is still right, only slower.
+# 3. More. If sizes need not be multiples of 16, the start of a row need not be aligned: the compiler cannot use 16-byte loads and works out addresses element by element. Shared memory is no longer 0 either: the result passes through it just before the store, so that neighbouring threads write neighbouring elements. The intermediate values are still in registers.
 #
 # </details>
 #
-# On another GPU the same kernel is another story. Below is linear, the GEMM with its epilogue, on eight of them. Look at "instructions": on a T4 no tensor core is reached. And at "launches": **what compiles need not launch**.
+# The same kernel looks different on another GPU. Below is linear, the GEMM with its epilogue, on eight of them. Look at "instructions": only the T4 has fma, plain multiply-adds, and does not reach the tensor cores (the units made for matrix multiplication). Then at "shared / limit": **a kernel that compiles need not launch**. To see one that does not, go back to the panel: tick "sizes are multiples of 16" again, choose linear, the A10 and tile 128 × 256 × 64, and set the stages to 4 (the depth of the pipeline: more stages, more buffers).
 
 # %% id="eight-gpus" tags=["answer"]
 from lessons_lib import report_table
@@ -309,22 +309,23 @@ report_table("linear")
 # %% [markdown] id="measure-zh" lang="zh" minutes=3
 # ## 实测
 #
-# 预测和编译报告都有了，现在计时。同一次运行里量几样东西：复制一个张量有多快（当作带宽的标尺）、分开的算子、`torch.compile`、我们的核函数。先把你的猜测写在心里：4 个核函数比 1 个慢几倍？
+# 预测和编译报告都有了，现在计时。同一次运行里量几样东西：拷贝一个张量有多快（当作带宽的标尺）、分开的算子、`torch.compile`（PyTorch 自带的编译器，会自动融合）、我们的核函数。先猜：4 个核函数的耗时是 1 个的几倍？
 #
-# 有 GPU 时大约要一分钟。没有 GPU 时，GPU 的数据来自别人录下的运行（会写明是哪台机器、什么时候）；还没有录过，就只给预测，不会编造。这台机器的 CPU 也会真的量一次。
+# 有 GPU 时要一两分钟。没有 GPU 时，GPU 的数据来自别人记录的运行（会写明是哪台机器、什么时候）；还没有记录的，就只给预测，不会编造。装了 PyTorch 的话，这台机器的 CPU 也会真的量一次。
 
 # %% [markdown] id="measure-en" lang="en" minutes=3
 # ## Measure it
 #
-# Prediction and compiler report are on the table; now for the clock. One run measures several things: how fast a tensor can be copied (the yardstick of bandwidth), the operators apart, `torch.compile`, and our kernel. Settle on a guess: how many times slower are four kernels than one?
+# Prediction and compiler report are on the table; now for the clock. One run measures several things: how fast a tensor is copied (the yardstick for bandwidth), the operators one by one, `torch.compile` (PyTorch's own compiler, which fuses by itself), and our kernel. Guess: how many times as long do 4 kernels take as 1?
 #
-# On a GPU this takes about a minute. Without one, GPU figures come from a run that somebody recorded (on which machine and when stands beside it); where none was recorded there is the prediction alone, and nothing is made up. This machine's CPU is measured for real in any case.
+# On a GPU this takes a minute or two. Without one, GPU figures come from a run that somebody recorded (which machine and when is stated); where nothing has been recorded there is only the prediction, and nothing is made up. This machine's CPU is measured for real, if PyTorch is installed.
 
 # %% id="measure-gpu" tags=["answer", "nbval-ignore-output"]
 from lessons_lib import benchmark_report, measure_kernels
 
 run = measure_kernels()
-benchmark_report(run)
+shown = ["chain", "rmsnorm", "linear_k1024"]
+benchmark_report(run, only=shown)
 
 # %% id="measure-cpu" tags=["answer", "nbval-ignore-output"]
 from lessons_lib import cpu_report, measure_on_cpu
@@ -335,13 +336,25 @@ cpu_report(on_cpu)
 # %% id="plot" tags=["answer", "nbval-ignore-output"]
 from lessons_lib import benchmark_plot
 
-benchmark_plot(run)
+benchmark_plot(run, only=shown)
 
 # %% [markdown] id="verdict-zh" lang="zh"
-# 时间每次不同。下面几条在任何机器上都应成立；没有量过的，写“没有量”，不写“成立”。
+# <details><summary>对答案</summary>
+#
+# 按字节是 3 倍；GPU 上，张量远大于 L2 时，应在 3 倍上下。CPU 上多半不到：运算本身就慢，而融合不减少运算（表下写着原因）。
+#
+# </details>
+#
+# 时间每次不同，下面这格不看时间，只核对两件事，凡是量过的，在任何机器上都该成立：输出与 float64 相符，我们的核函数启动次数与预测一致。
 
 # %% [markdown] id="verdict-en" lang="en"
-# Times differ from run to run. What follows should hold on any machine; what was not measured says so, and not "holds".
+# <details><summary>Answer</summary>
+#
+# By bytes, 3×; on a GPU, with tensors much larger than its L2, the time should come close to that. On a CPU it is mostly less: the arithmetic itself is slow there, and fusion saves none of it (the reason is under the table).
+#
+# </details>
+#
+# Times differ from run to run. The next cell ignores them and checks two things that must hold on any machine, wherever something was measured: outputs agree with float64, and our kernels were launched as often as predicted.
 
 # %% id="measure-verdict" tags=["answer"]
 from lessons_lib import measurement_verdict
@@ -351,28 +364,28 @@ measurement_verdict(run, on_cpu)
 # %% [markdown] id="not-zh" lang="zh"
 # ### 这些数不代表什么
 #
-# - **编译报告不是速度。** 不溢出、占用率高，都不保证快。
-# - **带宽的百分比不是效率。** 复制达到的带宽就是这块 GPU 的上限了；和数据手册相比总要低一些。
+# - **编译报告不等于速度。** 不溢出、占用率高，都不保证快。
+# - **达不到数据手册的带宽，不等于核函数写得差。** 拷贝也达不到，所以拿拷贝作标尺；读多写少的核函数还可能略微超过它。
 # - **比 `torch.compile` 快，不等于值得手写。** 手写的核函数要有人维护；编译器写的不用。
 # - **这条链快了，不等于模型快了。** 要看它在整个模型里占多少时间。
 
 # %% [markdown] id="not-en" lang="en"
 # ### What these numbers are not
 #
-# - **A compiler report is no speed.** No spill and a high occupancy promise nothing.
-# - **A share of bandwidth is no efficiency.** What a copy reaches is the ceiling of this GPU; it lies below the datasheet anyway.
-# - **Faster than `torch.compile` is not yet worth writing by hand.** A kernel of your own has to be maintained; the compiler's does not.
+# - **A compiler report is not speed.** No spill and high occupancy guarantee nothing.
+# - **Less than the datasheet's bandwidth is not a bad kernel.** A copy does not reach it either, which makes the copy the yardstick; a kernel that reads more than it writes may even beat it slightly.
+# - **Faster than `torch.compile` is not a reason to write by hand.** Somebody has to maintain your kernel; the compiler's needs nobody.
 # - **A faster chain is not a faster model.** That depends on its share of the model's time.
 
 # %% [markdown] id="decide-zh" lang="zh" minutes=2
 # ## 用证据来判
 #
-# 第 03 课有一栏一直空着：“后端已生成”。现在由编译器来填。下面这格为 chain 收集四个条件的证据：和 float64 对照、在边界形状上试跑、编译、读报告。先猜：没有 GPU 时，哪一条还会是“未核对”？
+# 第 03 课里，“后端已生成”这一条一直没有人作证。现在由编译器来作证。下面这格为 chain 收集四个条件的证据：和 float64 对照、在边界形状上试跑、编译、读报告。先猜：没有 GPU 时，哪几条仍是“未核对”？
 
 # %% [markdown] id="decide-en" lang="en" minutes=2
 # ## Decide with evidence
 #
-# One row of lesson 03 stayed empty, "backend lowered it". Now a compiler fills it in. The cell below gathers evidence for the chain's four conditions: compare with float64, try shapes at the edges, compile, read the report. Guess: without a GPU, which one stays "not checked"?
+# In lesson 03 nobody could testify to "backend lowered it". Now a compiler can. The cell below gathers evidence for the chain's four conditions: compare with float64, try shapes at the edges, compile, read the report. Guess: without a GPU, which of them stay "not checked"?
 
 # %% id="decision-panel" tags=["answer"]
 from lessons_lib import DecisionPanel, gather_evidence
@@ -387,20 +400,20 @@ decision
 #
 # </details>
 #
-# ## 两个会输的例子
+# ## 两个反例
 #
-# **一、T4 上的矩阵乘加尾声。** 按字节算，融合省下两遍读写。但是 Triton 从 3.3 起在 T4 上用不到张量核心，矩阵乘本身就慢了许多倍。那么在 T4 上，哪一种做法最快？
+# **一、T4 上的矩阵乘加尾声。** 第 01 课那个例子（K = 1024），三个核函数融合成一个，省下两遍读写，从 176 MiB 降到 48 MiB。但在八块 GPU 的那张表里，T4 的指令是 fma。先猜：
 
 # %% [markdown] id="losing-en" lang="en" minutes=2
 # <details><summary>Answer</summary>
 #
-# None, as long as Triton is there: the interpreter gives results, the compiler gives code. All four hold, and that still does not make it faster; the clock above decides that.
+# None, as long as Triton is installed: the interpreter produces results, the compiler produces code. All four hold, and that still does not mean faster; only the timing above can say that.
 #
 # </details>
 #
-# ## Two cases that lose
+# ## Two counterexamples
 #
-# **One: a GEMM with its epilogue on a T4.** By bytes, fusing saves two passes. But from version 3.3 on Triton reaches no tensor core on a T4, and the matrix multiplication itself becomes many times slower. What is fastest on a T4, then?
+# **One: a GEMM with its epilogue on a T4.** This is the case of lesson 01 (K = 1024): three kernels in one save two passes, and 176 MiB become 48 MiB. But in the table of eight GPUs the T4's instruction is fma. Guess:
 
 # %% id="losing-vote"
 from lessons_lib import losing_vote
@@ -414,24 +427,28 @@ from lessons_lib import losing_report
 losing_report("T4")
 
 # %% [markdown] id="tiny-zh" lang="zh"
-# **二、很小的张量。** 第二张表是 64 KiB 的张量：读写只要不到 1 微秒，启动一次却要几微秒。这时融合仍然快 4 倍，但省下的是**启动**，不是读写；CUDA graph 也能省下这一部分，而且不用改核函数。先问清楚时间花在哪里，再决定要不要融合。
+# 答案是更慢：按预测，耗时是“库的矩阵乘 + 一个尾声核函数”的 5 到 6 倍。Triton 从 3.3 起在 T4 上用不到张量核心，普通乘加的标称算力只有它的八分之一，省下的读写远远补不回来。尾声照样可以融合，矩阵乘留给库。
+#
+# **二、很小的张量。** 第二张表是 64 KiB 的张量：一个核函数的读写不到 1 微秒，启动一次却要几微秒。融合之后耗时只剩四分之一，而字节是三分之一：省下的是**启动**，不是读写。CUDA graph（把一串启动录下来，一次提交）也能省下大半，而且不用改核函数。先问清楚时间花在哪里，再决定要不要融合。
 
 # %% [markdown] id="tiny-en" lang="en"
-# **Two: a tiny tensor.** The second table is for 64 KiB: moving it takes less than a microsecond, a launch takes several. Fusing is still faster, but what it saves is **launches** and not bytes; a CUDA graph saves those as well, without touching a kernel. Ask where the time goes before you decide to fuse.
+# Slower: by prediction, 5 to 6 times as long as the library's GEMM with one epilogue kernel. From version 3.3 on, Triton does not reach the tensor cores of a T4, and plain multiply-adds peak at an eighth of their rate; the bytes saved come nowhere near making up for that. The epilogue can still be fused: leave the GEMM to the library.
+#
+# **Two: a tiny tensor.** The second table is for 64 KiB: a kernel moves its bytes in less than a microsecond, and a launch takes several. Fused, the time falls to a quarter, while the bytes fall to a third: what is saved is **launches**, not bytes. A CUDA graph (a series of launches, recorded and submitted at once) saves most of that too, without touching a kernel. Ask where the time goes before you decide to fuse.
 
 # %% [markdown] id="exercise-1-zh" lang="zh" minutes=5
 # ## 练习 1：自己写一个融合核函数
 #
-# 把偏置、SiLU 和门控融合成一个核函数：$y = \text{silu}(x + \text{bias}) \cdot \text{gate}$。x、gate、y 是 `[rows, columns]`，行与行之间可以有间隔（`x_stride` 等是相邻两行相隔的元素数）；bias 是 `[columns]`。程序与数据块的对应已经写好，把 `return None` 换成你的代码：屏蔽越界的位置，读、算、写。
+# 把偏置、SiLU 和门控融合成一个核函数：$y = \text{silu}(x + \text{bias}) \cdot \text{gate}$，其中 $\text{silu}(z) = z \cdot \text{sigmoid}(z)$，可以用 `tl.sigmoid`。x、gate、y 是 `[rows, columns]`，行与行之间可以有间隔（`x_stride` 等是相邻两行的起点相隔几个元素）；bias 是 `[columns]`。程序与数据块的对应已经写好，把 `return None` 换成你的代码：屏蔽越界的位置，读，转成 fp32 算，写。
 #
-# 检查器会试各种形状和类型，输出先填满“毒值”，四周设警戒带；第一个不对的元素在哪里、归哪个程序管、多半错在什么地方，它都会告诉你。死循环也不怕：到时间就停。
+# 检查器会试各种形状和类型，输出先填满“毒值”，漏写就会露出来；四周设警戒带，越界写也藏不住。第一个不对的元素在哪里、归哪个程序管、多半错在什么地方，它都会告诉你。死循环也不怕：到时间就停。
 
 # %% [markdown] id="exercise-1-en" lang="en" minutes=5
 # ## Exercise 1: a fused kernel of your own
 #
-# Fuse bias, SiLU and gate into one kernel: $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$. x, gate and y are `[rows, columns]`, with gaps allowed between rows (`x_stride` and the others are the elements from one row to the next); bias is `[columns]`. Which tile belongs to which program is written already. Replace `return None` with your code: mask what lies outside, load, compute, store.
+# Fuse bias, SiLU and gate into one kernel: $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$, where $\text{silu}(z) = z \cdot \text{sigmoid}(z)$; you may use `tl.sigmoid`. x, gate and y are `[rows, columns]`, with gaps allowed between rows (`x_stride` and its like count elements from the start of one row to the next); bias is `[columns]`. The lines that give each program its tile are already there. Replace `return None` with your code: mask what lies outside, load, compute in fp32, store.
 #
-# The checker tries many shapes and dtypes, with outputs poisoned beforehand and guard bands around them. It names the first wrong element, the program it belongs to and the likely cause. An endless loop does no harm: it is stopped in time.
+# The checker tries various shapes and dtypes. It poisons the output beforehand, so that an element left out shows, and puts guard bands around it, so that a write outside shows too. It names the first wrong element, the program it belongs to and the likely cause. An endless loop does no harm: it is stopped when its time is up.
 
 # %% id="gate-kernel" tags=["exercise"]
 from lessons_lib import check_bias_silu_gate, tl, triton
@@ -481,7 +498,7 @@ check_bias_silu_gate(bias_silu_gate)
 # %% [markdown] id="exercise-2-en" lang="en" minutes=1
 # ## Exercise 2: how many bytes does it move?
 #
-# Write a function that returns the bytes of logical traffic of $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$. Its three operators (add bias, SiLU, multiply by the gate) run in `kernels` kernels, 1, 2 or 3 of them. Count bias as well: it is a vector of `columns` elements.
+# Write a function that returns the logical traffic of $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$ in bytes. Its three operators (add bias, SiLU, multiply by the gate) run as `kernels` kernels: 1, 2 or 3. Count bias as well; it is a vector of `columns` elements.
 
 # %% id="fused-bytes" tags=["exercise"]
 from lessons_lib import check_fused_bytes
@@ -519,7 +536,7 @@ quiz
 # %% [markdown] id="takeaway-zh" lang="zh" minutes=1
 # ## 带走三句话
 #
-# 1. 融合就是不 store 也不 load：中间值留在寄存器里，旁路输入照样要读。
+# 1. 融合就是中间值不 store 也不 load：它留在寄存器里；旁路输入照样要读。
 # 2. 编译报告免费，先看它：溢出、共享内存超限、没用到张量核心，都在计时之前就看得出来。
 # 3. 预测、报告、实测摆在一起，说得出差距的原因，才算知道融合值不值得。
 #
@@ -530,8 +547,8 @@ quiz
 # %% [markdown] id="takeaway-en" lang="en" minutes=1
 # ## Take away three lines
 #
-# 1. To fuse is to leave out a store and a load: intermediate values stay in registers, side inputs are still read.
-# 2. A compiler report is free, so look there first: spills, too much shared memory, no tensor cores all show before any clock runs.
+# 1. To fuse is to neither store nor load an intermediate value: it stays in registers. Side inputs are still read.
+# 2. A compiler report is free, so look there first: a spill, too much shared memory, no tensor cores, all of it shows before any clock runs.
 # 3. Prediction, report and measurement side by side, with a reason for each gap: then you know whether the fusion is worth it.
 #
 # Previous: {{previous}}

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from lessons_lib.kernels.compile_child import _ast_source
+from lessons_lib.kernels.compiler.child import ast_source
 from lessons_lib.kernels.mode import prepare_triton
 
 prepare_triton(compile_only=True)
@@ -18,9 +18,9 @@ prepare_triton(compile_only=True)
 import triton  # noqa: E402
 from triton.backends.compiler import GPUTarget  # noqa: E402
 
+from lessons_lib.kernels.compiler.sources import kernel_source  # noqa: E402
 from lessons_lib.kernels.launch import CHAIN_OPERATORS  # noqa: E402
 from lessons_lib.kernels.source import KernelSource  # noqa: E402
-from lessons_lib.kernels.sources import kernel_source  # noqa: E402
 
 SOURCES: dict[str, KernelSource] = {
     "chain": kernel_source("chain", "fp16", (1, 1024)),
@@ -35,7 +35,7 @@ SOURCES: dict[str, KernelSource] = {
     "softmax, resident": kernel_source("softmax", "fp16", (1024,), columns=1000),
     "softmax, two passes": kernel_source("softmax", "fp16", (1024,), columns=5000),
     "linear": kernel_source("linear", "fp16", (64, 64, 32)),
-    "linear, masked": kernel_source("linear", "fp16", (64, 64, 32), multiple_of_16=False),
+    "linear, masked": kernel_source("linear", "fp16", (64, 64, 32), masked=True),
 }
 
 
@@ -69,7 +69,7 @@ def main() -> None:
             source = variant(plain)
             options = {"num_warps": source.num_warps, "num_stages": source.num_stages}
             try:
-                compiled = triton.compile(_ast_source(source, target, multiple_of_16), target=target, options=options)
+                compiled = triton.compile(ast_source(source, target, multiple_of_16), target=target, options=options)
                 found[kernel][how] = compiled.asm["ptx"]
             except Exception as error:
                 found[kernel][how] = f"{type(error).__name__}: {error}"

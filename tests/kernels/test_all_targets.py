@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lessons_lib.base.gpus import GPUS, Gpu
-from lessons_lib.kernels.compiled import CompileReport
+from lessons_lib.kernels.compiler.compiled import CompileReport
+from lessons_lib.kernels.compiler.report import compile_report, triton_version
 from lessons_lib.kernels.launch import ACTIVATIONS, CHAIN_OPERATORS, KERNELS, LARGEST_RESIDENT_ROW, DtypeName
-from lessons_lib.kernels.report import compile_report, triton_version
 from lessons_lib.kernels.tuning import choose_config
 
 VERSION = tuple(int(part) for part in re.findall(r"\d+", triton_version() or "0")[:2])

@@ -16,7 +16,7 @@ from lessons_lib import use_language
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.text import Text
 from lessons_lib.kernels.cell_source import SourceProblemError, gather_source
-from lessons_lib.kernels.compiled import CompileReport
+from lessons_lib.kernels.compiler.compiled import CompileReport
 from lessons_lib.kernels.gate import checker, child as checker_child
 from lessons_lib.kernels.gate.cases import CASES, TOLERANCES
 from lessons_lib.kernels.gate.checker import check_bias_silu_gate, gate_kernel_reference

@@ -174,6 +174,12 @@ def test_an_operand_may_be_exempt_from_contiguous_rows() -> None:
     assert require_operands(both, any_stride=("w",)) == "fp32"
 
 
+def test_a_single_column_is_contiguous_whatever_its_stride_says() -> None:
+    column = torch.arange(3.0)[None, :].T
+    assert column.stride() == (1, 3)
+    assert fused_epilogue(column, torch.ones(1), "none").tolist() == [[1.0], [2.0], [3.0]]
+
+
 @pytest.mark.parametrize("dtype", ELEMENT_BYTES)
 def test_dtype_names_go_both_ways(dtype: Any) -> None:
     assert torch_dtype_name(torch.ones(1, dtype=torch_dtype(dtype))) == dtype

@@ -16,7 +16,7 @@ from lessons_lib.base.gpus import A100, B200, GPUS, T4
 from lessons_lib.base.text import Text
 from lessons_lib.decision.model import CONDITIONS, Evidence, decide
 from lessons_lib.kernels import evidence as module, trial
-from lessons_lib.kernels.compiled import NOT_COMPILED, CompileReport
+from lessons_lib.kernels.compiler.compiled import NOT_COMPILED, CompileReport
 from lessons_lib.kernels.evidence import TOLERANCES, gather_evidence
 from lessons_lib.kernels.launch import KERNELS
 from lessons_lib.kernels.mode import TritonSetup
@@ -244,7 +244,7 @@ def test_a_sample_is_part_of_the_shape_and_keeps_its_reduction(
 def test_without_triton_nothing_is_checked_and_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = Text(zh="没有 Triton", en="there is no Triton")
     monkeypatch.setattr(module, "prepare_triton", lambda: TritonSetup("none", reason))
-    monkeypatch.setattr("lessons_lib.kernels.report.triton_version", lambda: None)
+    monkeypatch.setattr("lessons_lib.kernels.compiler.report.triton_version", lambda: None)
     found = gather_evidence("chain", A100, (20, 100))
     assert statuses(found) == ["not_checked"] * 4
     assert [item.observation for item in found] == [reason, reason, NOT_COMPILED, NOT_COMPILED]

@@ -70,14 +70,15 @@ def test_each_machine_has_its_mode_and_the_reason_for_it(found: Surroundings, ex
     chosen, reason = decide_mode(found)
     assert chosen == expected
     assert words in reason.en
-    assert reason.zh != reason.en
+    # A sentence each: a problem may follow.
+    assert reason.zh.endswith("。") and reason.en.endswith(".") and not reason.en.endswith("..")
 
 
 @pytest.mark.parametrize("system", ["Linux", "macOS", "Windows", "browser"])
 def test_without_triton_the_lesson_says_what_is_left(system: mode.System) -> None:
     _, reason = decide_mode(Surroundings(triton=False, system=system))
     assert "predictions" in reason.en and "recorded runs" in reason.en
-    assert "预测" in reason.zh and "已记录的实测" in reason.zh
+    assert "预测" in reason.zh and "有记录的实测" in reason.zh
 
 
 def test_the_setting_is_read_as_triton_reads_it() -> None:
@@ -275,6 +276,37 @@ def test_a_gpu_wanted_after_an_interpreted_import_is_noticed() -> None:
         print(setup.mode, setup.runs, "Restart" in setup.problem.en)
     """)
     assert said == "compiler False True"
+
+
+@needs_triton
+def test_a_process_told_to_compile_loads_no_torch_where_no_gpu_is_in_sight() -> None:
+    said = run(
+        """
+        import sys
+        from lessons_lib.kernels.mode import prepare_triton
+        print(prepare_triton().mode, "torch" in sys.modules)
+        """,
+        TRITON_INTERPRET="0",
+    )
+    assert said == "compiler False"
+
+
+@needs_triton
+def test_preparing_runs_the_self_test() -> None:
+    said = run("""
+        import sys
+        from types import SimpleNamespace
+        from lessons_lib.base.text import Text
+        from lessons_lib.kernels.mode import prepare_triton
+        asked = []
+        wrong = Text(zh="结果不对", en="a wrong sum")
+        fault = lambda device: asked.append(device) or wrong
+        sys.modules["lessons_lib.kernels.self_test"] = SimpleNamespace(fault=fault)
+        setup = prepare_triton()
+        prepare_triton()
+        print(asked, setup.mode, setup.runs, "a wrong sum" in setup.problem.en)
+    """)
+    assert said == "['cpu'] interpreter False True"
 
 
 def test_without_triton_everything_says_so_and_prepare_raises_nothing() -> None:

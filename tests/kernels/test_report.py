@@ -16,8 +16,8 @@ import pytest
 
 from lessons_lib import use_language
 from lessons_lib.base.gpus import A10, A100, B200, GPUS, H100, H200, MI300X, T4, Gpu
-from lessons_lib.kernels import report as report_module
-from lessons_lib.kernels.compile_child import (
+from lessons_lib.kernels.compiler import report as report_module
+from lessons_lib.kernels.compiler.child import (
     amdgcn_family,
     amdgcn_load_bytes,
     amdgcn_usage,
@@ -27,10 +27,10 @@ from lessons_lib.kernels.compile_child import (
     useful_crash_line,
     useful_line,
 )
-from lessons_lib.kernels.compile_worker import CompileWorker
-from lessons_lib.kernels.compiled import CompileReport, Family
-from lessons_lib.kernels.own_source import own_source
-from lessons_lib.kernels.report import compile_report, gpu_table, report_table, triton_version
+from lessons_lib.kernels.compiler.compiled import CompileReport, Family
+from lessons_lib.kernels.compiler.own_source import own_source
+from lessons_lib.kernels.compiler.report import compile_report, gpu_table, report_table, triton_version
+from lessons_lib.kernels.compiler.worker import CompileWorker
 from lessons_lib.reuse.gemm import resident_buffers, tile_operand_bytes
 from lessons_lib.reuse.occupancy import occupancy
 
@@ -499,7 +499,7 @@ def test_a_tile_that_was_given_up_is_not_waited_for_again(monkeypatch: pytest.Mo
 
 def test_the_report_itself_loads_neither_torch_nor_triton_nor_numpy() -> None:
     code = (
-        "import sys; from lessons_lib.kernels.report import compile_report; found = compile_report('chain', 'T4');"
+        "import sys; from lessons_lib.kernels.compiler.report import compile_report; found = compile_report('chain', 'T4');"
         "print(sorted({'torch', 'triton', 'numpy', 'matplotlib'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
@@ -624,7 +624,7 @@ def test_two_compiles_that_differ_in_seconds_look_the_same() -> None:
 
 
 def test_a_compiler_s_words_are_shown_as_they_are() -> None:
-    from lessons_lib.kernels.compiled import compiler_error
+    from lessons_lib.kernels.compiler.compiled import compiler_error
 
     failed = dataclasses.replace(EXAMPLE, status="failed", detail=compiler_error("<b>{x}</b> & {y"))
     assert "<b>(x)</b> & (y" in repr(failed)
@@ -639,7 +639,7 @@ def test_the_table_of_gpus_has_a_row_each_and_the_reason_beneath(language: str) 
     plain = gpu_table([EXAMPLE, over, refused]).plain
     lines = plain.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["T4", "A10", "MI300X"]
-    assert "144 KiB / 99 KiB" in lines[3]
+    assert "144 / 99 KiB" in lines[3]
     assert lines[4].count("–") == 5
     assert "3.7.1" in lines[5]
     assert lines[6].startswith("A10")

@@ -19,10 +19,10 @@ import pytest
 diskcache = pytest.importorskip("diskcache")
 
 from lessons_lib.base.gpus import A100, T4  # noqa: E402
-from lessons_lib.kernels import cache as cache_module, report as report_module  # noqa: E402
-from lessons_lib.kernels.cache import ReportCache, cache_folder, shared_cache  # noqa: E402
-from lessons_lib.kernels.compile_child import MISSING_FIGURE  # noqa: E402
-from lessons_lib.kernels.report import compile_report, triton_version  # noqa: E402
+from lessons_lib.kernels.compiler import cache as cache_module, report as report_module  # noqa: E402
+from lessons_lib.kernels.compiler.cache import ReportCache, cache_folder, shared_cache  # noqa: E402
+from lessons_lib.kernels.compiler.child import MISSING_FIGURE  # noqa: E402
+from lessons_lib.kernels.compiler.report import compile_report, triton_version  # noqa: E402
 
 needs_triton = pytest.mark.skipif(triton_version() is None, reason="needs Triton")
 
@@ -119,12 +119,16 @@ def test_every_parameter_is_a_question_of_its_own(worker: CountingWorker, monkey
 
 def test_every_file_that_decides_is_in_the_key() -> None:
     """The kernels, and every file with a kernel's function that one of them imports."""
-    kernels = Path(report_module.__file__).parent
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in kernels.glob("*.py")}
+    kernels = Path(report_module.__file__).parents[1]
+    texts = {
+        path.relative_to(kernels).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
+        for path in kernels.glob("**/*.py")
+    }
     deciding = set(report_module._DECIDING)
     assert deciding <= set(texts)
     for name in deciding:
-        imported = set(re.findall(r"from lessons_lib\.kernels\.(\w+) import", texts[name]))
+        found = re.findall(r"from lessons_lib\.kernels\.([\w.]+) import", texts[name])
+        imported = {module.replace(".", "/") for module in found}
         compiled = {other for other in imported if "@triton.jit" in texts[other]}
         assert compiled <= deciding, name
 
@@ -262,7 +266,7 @@ def test_a_folder_that_cannot_be_made_costs_time_only(
 READ_ONLY = """
 import os, sys, diskcache
 from pathlib import Path
-from lessons_lib.kernels.cache import ReportCache
+from lessons_lib.kernels.compiler.cache import ReportCache
 if os.geteuid() == 0:  # root may write anywhere
     os.setgid(65534)
     os.setuid(65534)

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from lessons_lib.kernels.chain import chain_kernel
+from lessons_lib.kernels.compiler.report import compile_report
 from lessons_lib.kernels.device import device_limits
 from lessons_lib.kernels.launch import elementwise_launch, row_launch
 from lessons_lib.kernels.mode import TritonSetup
-from lessons_lib.kernels.report import compile_report
 from lessons_lib.kernels.row import softmax_kernel
 
 

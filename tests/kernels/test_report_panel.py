@@ -14,13 +14,13 @@ from lessons_lib import use_language
 from lessons_lib.base.gpus import GPUS, T4
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
-from lessons_lib.kernels import report as report_module
-from lessons_lib.kernels.compiled import FAMILY_WORDS, CompileReport, compiler_error, tile_words
-from lessons_lib.kernels.estimate import estimate_needs
+from lessons_lib.kernels.compiler import report as report_module
+from lessons_lib.kernels.compiler.compiled import FAMILY_WORDS, CompileReport, compiler_error, tile_words
+from lessons_lib.kernels.compiler.drawing import CompilerView, TriedTile, draw_report, wrapped
+from lessons_lib.kernels.compiler.estimate import estimate_needs
+from lessons_lib.kernels.compiler.panel import CompilerPanel
+from lessons_lib.kernels.compiler.report import compile_report, default_launch, triton_version
 from lessons_lib.kernels.launch import KERNELS
-from lessons_lib.kernels.report import compile_report, default_launch, triton_version
-from lessons_lib.kernels.report_drawing import CompilerView, TriedTile, draw_report, wrapped
-from lessons_lib.kernels.report_panel import CompilerPanel
 from lessons_lib.reuse.gemm import accumulator_registers, resident_buffers, tile_operand_bytes
 from lessons_lib.show.picture import CARD_WIDTH, KEPT_FILL, READ, WRITE, text_width
 
@@ -154,7 +154,7 @@ def test_another_kernel_brings_its_own_launch_and_says_so() -> None:
         panel.kernel = kernel
         assert (panel.tile, panel.num_warps, panel.num_stages) == default_launch(kernel, T4, "fp16")
         assert panel.result.status == "ok"
-        assert "its own launch" in panel._note_view.value
+        assert "defaults of its launch" in panel._note_view.value
         assert panel.result.tile in dict(panel.controls["tile"].options).values()
 
 

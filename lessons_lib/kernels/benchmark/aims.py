@@ -163,7 +163,7 @@ _NOT_TIMED = Text(zh="这次运行没有计时", en="not timed in this run")
 _PARTLY = Text(zh="{found}；没有计时：{missing}", en="{found}; not timed: {missing}")
 _CACHED = Text(
     zh="张量 {tensor}，L2 有 {l2}，测到的会是缓存：请用完整模式",
-    en="tensors of {tensor} beside an L2 of {l2}: a cache would be measured, use the full mode",
+    en="tensors of {tensor}, an L2 of {l2}: that would measure the cache; use the full mode",
 )
 _TOO_OLD = Text(
     zh="计算能力 {capability}，Triton 用不到张量核心：不适用",
@@ -173,7 +173,7 @@ _TOO_OLD = Text(
 _AIMS: tuple[tuple[str, Text, _Judge], ...] = (
     (
         "chain-bandwidth",
-        Text(zh="融合链达到拷贝带宽的 92%", en="fused chain at 92 % of the copy's bandwidth"),
+        Text(zh="融合链达到拷贝带宽的 92%", en="fused chain at 92% of the copy's bandwidth or more"),
         _chain_bandwidth,
     ),
     (
@@ -185,7 +185,7 @@ _AIMS: tuple[tuple[str, Text, _Judge], ...] = (
         "chain-ratio",
         Text(
             zh="4 个核函数 ÷ 1 个核函数，与字节之比相差 15% 以内",
-            en="4 kernels / 1 kernel within 15 % of the ratio of bytes",
+            en="4 kernels ÷ 1 kernel within 15% of the ratio of bytes",
         ),
         _chain_ratio,
     ),
@@ -201,15 +201,15 @@ _AIMS: tuple[tuple[str, Text, _Judge], ...] = (
         "epilogue-wins",
         Text(
             zh="K ≤ 1024 时，矩阵乘带尾声快于库的矩阵乘加逐个算子",
-            en="GEMM with epilogue faster than library GEMM and separate operators, K ≤ 1024",
+            en="GEMM with epilogue faster than the library's GEMM and separate operators, K ≤ 1024",
         ),
         _epilogue_wins,
     ),
     (
         "epilogue-library",
         Text(
-            zh="4096 的三次方，矩阵乘带尾声比库的最好做法慢不超过 10%",
-            en="GEMM with epilogue within 10 % of the library's best plan, 4096 cubed",
+            zh="M = N = K = 4096 时，矩阵乘带尾声至多比库的最好做法慢 10%",
+            en="GEMM with epilogue at most 10% slower than the library's best plan, M = N = K = 4096",
         ),
         _epilogue_near_library,
     ),

@@ -180,14 +180,14 @@ _REASONS: Mapping[str, Text] = {
         "own operators, or the calibrating rounds were disturbed.",
     ),
     "arithmetic": Text(
-        zh="读写少到原来的 1/{ratio}，加速比却只有 {speedup}：{operators} 在这个 CPU 上要算 {arithmetic}，融合一次运算也没有省。"
+        zh="读写少到原来的 1/{ratio}，加速比却只有 {speedup}：{operators} 在这个 CPU 上要算 {arithmetic}，而融合不减少运算。"
         "受运算限制的地方，融合帮不上多少忙。",
-        en="The bytes are {ratio} times fewer, the speed-up is {speedup}: {operators} computes for {arithmetic} on this "
-        "CPU, and fusion saves no arithmetic. Where arithmetic rules, fusion has little to give.",
+        en="The bytes are {ratio} times fewer, yet the speed-up is {speedup}: the arithmetic of {operators} takes {arithmetic} "
+        "on this CPU, and fusion saves none of it. Where arithmetic decides, fusion has little to give.",
     ),
     "bytes": Text(
         zh="这里由读写决定：读写少到原来的 1/{ratio}，加速比是 {speedup}，预测的耗时是 {low} – {high}。",
-        en="Bytes rule here: they are {ratio} times fewer, the speed-up is {speedup}; predicted were {low} – {high}.",
+        en="Bytes decide here: they are {ratio} times fewer, the speed-up is {speedup}; the predicted time is {low} – {high}.",
     ),
 }
 _SIZED_DOWN = Text(
@@ -196,5 +196,5 @@ _SIZED_DOWN = Text(
 )
 _COMPILING = Text(
     zh="编译用了 {seconds}，不算在耗时里；要调用 {calls} 次才能摊销。",
-    en="Compiling took {seconds} and is not counted in; it is amortized after {calls} calls.",
+    en="Compiling took {seconds}, not counted here; it is amortized after {calls} calls.",
 )

@@ -128,11 +128,11 @@ _SHORT: Mapping[str, Text] = {
     "slow-passes": Text(zh="后面几遍太慢", en="slow passes"),
     "below-bandwidth": Text(zh="没跑满带宽", en="below bandwidth"),
     "fewer-launches": Text(zh="启动比预测少", en="fewer launches"),
-    "cache-resident": Text(zh="L2 留住了", en="kept in L2"),
+    "cache-resident": Text(zh="部分留在 L2", en="kept in L2"),
     "better-gemm": Text(zh="矩阵乘比库的快", en="GEMM beats the library"),
     "better-than-copy": Text(zh="比拷贝还快", en="beats the copy"),
-    "launch-bound": Text(zh="启动决定", en="launches rule"),
-    "gemm-bound": Text(zh="矩阵乘决定", en="the GEMM rules"),
+    "launch-bound": Text(zh="由启动决定", en="launch-bound"),
+    "gemm-bound": Text(zh="由矩阵乘决定", en="GEMM-bound"),
     "overlap": Text(zh="读写与运算重叠", en="overlap"),
     "partial-overlap": Text(zh="重叠得不够", en="partial overlap"),
 }
@@ -149,17 +149,17 @@ _WORDS: Mapping[str, Text] = {
     ),
     "no-prediction": Text(
         zh="这次运行没有量到预测要用的速率，只列出实测 {measured}。",
-        en="the run lacks a rate that the prediction stands on; the measured {measured} stands alone.",
+        en="the run lacks a rate that the prediction needs; only the measured {measured} can be given.",
     ),
     "more-launches": Text(
         zh="实际启动了 {launches} 个核函数，不是预测的 {expected} 个：多出来的每一个都要再读写一遍张量。",
-        en="{launches} kernels were launched, not the {expected} predicted: each further one moves tensors through "
+        en="{launches} kernels were launched, not the {expected} predicted: each extra one moves tensors through "
         "memory again.",
     ),
     "launch-overhead": Text(
         zh="{measured} 高于 {high}：张量只有 {tensor}，时间全花在启动上，PyTorch 选择算子、分配输出也要主机时间，"
         "比校准用的一次启动（{launch}）更多。",
-        en="{measured}, above {high}: at {tensor} launches are all there is, and choosing the operator and allocating "
+        en="{measured}, above {high}: at {tensor} launches are all that counts, and choosing the operator and allocating "
         "its output takes the host longer than the calibrating launch ({launch}).",
     ),
     "wrapper": Text(
@@ -185,7 +185,7 @@ _WORDS: Mapping[str, Text] = {
     ),
     "below-bandwidth": Text(
         zh="{measured} 高于 {high}：{traffic} 的读写只达到拷贝带宽的 {share}。"
-        "常见的原因是同时在途的访存不够多，或者一行的归约让读和写错不开。",
+        "常见的原因是同时在途的访存不够多，或者一行要归约完才能写，读和写重叠不起来。",
         en="{measured}, above {high}: {traffic} moved at {share} of the copy's bandwidth. Usually too few loads are in "
         "flight, or a row's reduction keeps reads and writes from overlapping.",
     ),
@@ -197,26 +197,26 @@ _WORDS: Mapping[str, Text] = {
     "cache-resident": Text(
         zh="{measured} 低于 {low}：中间张量每个 {tensor}，L2 有 {l2}，后一个核函数读到的有一部分还在 L2 里。"
         "逻辑读写没有变，到显存的少了。",
-        en="{measured}, below {low}: an intermediate tensor has {tensor}, the L2 {l2}, so part of what the next kernel "
+        en="{measured}, below {low}: an intermediate tensor takes {tensor}, the L2 has {l2}, so part of what the next kernel "
         "reads is still there. The logical traffic is the same; less of it reached device memory.",
     ),
     "better-gemm": Text(
         zh="{measured} 低于 {low}：同样几轮里只做矩阵乘的库函数用了 {gemm}，这里的矩阵乘比它快。",
-        en="{measured}, below {low}: the library's GEMM alone took {gemm} in the same rounds; the GEMM in here is faster.",
+        en="{measured}, below {low}: the library's GEMM alone took {gemm} in the same rounds; the GEMM inside this kernel is faster.",
     ),
     "better-than-copy": Text(
-        zh="{measured} 低于 {low}，达到拷贝带宽的 {share}：预测按拷贝的带宽算，拷贝一半是写；读得多、写得少的核函数可以更快。",
+        zh="{measured} 低于 {low}，达到拷贝带宽的 {share}：预测按拷贝的带宽算，拷贝一半是写；读多写少的核函数可以更快。",
         en="{measured}, below {low}, at {share} of the copy's bandwidth: the prediction takes the copy's rate, and half "
         "of a copy is writing; a kernel that reads more than it writes can be faster.",
     ),
     "launch-bound": Text(
         zh="{measured} 在预测之内：张量只有 {tensor}，耗时由启动决定（{expected} 次），读写几乎不要时间。",
-        en="{measured}, as predicted: at {tensor} launches take the time (count: {expected}), and the bytes next to none.",
+        en="{measured}, as predicted: at {tensor} the time goes to launches (count: {expected}), next to none to the bytes.",
     ),
     "gemm-bound": Text(
         zh="{measured}，靠近下限 {low}：时间由矩阵乘决定（单做要 {gemm}），省下或多出的读写大半藏在它后面。",
-        en="{measured}, near the lower end {low}: the GEMM rules (alone it takes {gemm}), and bytes hide behind it for the "
-        "most part.",
+        en="{measured}, near the lower end {low}: the GEMM decides (alone it takes {gemm}), and most of the bytes hide "
+        "behind it.",
     ),
     "overlap": Text(
         zh="{measured}，靠近下限 {low}：读写和运算几乎完全重叠，达到拷贝带宽的 {share}。",
@@ -224,7 +224,7 @@ _WORDS: Mapping[str, Text] = {
         "bandwidth.",
     ),
     "partial-overlap": Text(
-        zh="{measured}，靠近上限 {high}：读写和运算没有完全错开。",
+        zh="{measured}，靠近上限 {high}：读写和运算没有完全重叠。",
         en="{measured}, near the upper end {high}: moving and computing do not overlap fully.",
     ),
 }

@@ -238,13 +238,13 @@ _QUICK = Text(zh="快速模式：张量较小，轮数较少。", en="Quick mode
 _FULL = Text(zh="完整模式。", en="Full mode.")
 _READING = Text(
     zh="实测是中位数；“÷ 下限”是实测除以预测区间的下限。启动次数是预测，数出来不同的写在括号里。",
-    en="Measured are medians; “÷ low” is the measured time over the lower end predicted. Launches are as predicted, with "
-    "the count in brackets where it differs.",
+    en="Measured times are medians; “÷ low” is the measured time over the lower end predicted. Launches are as predicted, "
+    "with the count in brackets where it differs.",
 )
 _COPY = Text(
     zh="预测按同一次运行里测到的拷贝带宽算：{rate} GB/s（{stated}）；矩阵乘按同几轮里单做矩阵乘的速率算。",
-    en="Predicted at the copy's bandwidth, measured in the same run: {rate} GB/s ({stated}); a GEMM at the rate of the "
-    "bare one in the same rounds.",
+    en="Predictions use the bandwidth of a copy in the same run, {rate} GB/s ({stated}); for a GEMM, the rate of the GEMM "
+    "alone in the same rounds.",
 )
 _SHEET = Text(zh="数据手册写 {rate}", en="the datasheet says {rate}")
 _NO_SHEET = Text(zh="课程没有它的数据手册", en="the course has no datasheet of it")

@@ -25,6 +25,7 @@ from lessons_lib.base.gpus import T4
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.validate import require_real
 from lessons_lib.kernels.cell_source import CellSource, SourceProblemError, gather_source, underlying_function
+from lessons_lib.kernels.compiler.report import compile_report
 from lessons_lib.kernels.gate.cases import CASES, PARAMETERS
 from lessons_lib.kernels.gate.child import KERNEL_FILE, REPORT_FILE, REQUEST_FILE, Report, Request
 from lessons_lib.kernels.gate.words import (
@@ -45,7 +46,6 @@ from lessons_lib.kernels.gate.words import (
     raised_words,
 )
 from lessons_lib.kernels.mode import TritonSetup, prepare_triton
-from lessons_lib.kernels.report import compile_report
 from lessons_lib.kernels.source import KernelSource
 from lessons_lib.show.exercise import Feedback, Status
 

@@ -34,7 +34,7 @@ OTHER_PARAMETERS = Text(
 )
 FELL_SILENT = Text(
     zh="{limit} 秒内没有跑完，已经停掉：是不是有一个不会结束的循环？",
-    en="Not finished within {limit} s and stopped: is there a loop that never ends?",
+    en="Not finished within {limit} s, so it was stopped: is there a loop that never ends?",
 )
 CRASHED = Text(
     zh="运行它的进程提前结束了（{how}）：核函数里不能退出进程，也不能用 torch、os 一类的东西。",
@@ -63,8 +63,8 @@ HINTS = (
 )
 
 _CASE = Text(
-    zh="用例：{rows} 行 × {columns} 列，BLOCK = {block}，{dtype}；行与行相隔：x {x}，gate {gate}，y {y}。",
-    en="The case: {rows} x {columns}, BLOCK = {block}, {dtype}; from row to row x {x}, gate {gate}, y {y} elements.",
+    zh="用例：{rows} 行 × {columns} 列，BLOCK = {block}，{dtype}；相邻两行相隔 x {x}、gate {gate}、y {y} 个元素。",
+    en="The case: {rows} x {columns}, BLOCK = {block}, {dtype}; row strides: x {x}, gate {gate}, y {y}.",
 )
 _PRINTED = Text(zh="它打印了：{words}", en="It printed: {words}")
 
@@ -95,7 +95,7 @@ def compiler_words(detail: Text) -> list[Text]:
 
 _NOT_COMPILED = Text(
     zh="在解释器里结果全对，但编译不了，GPU 上跑不起来。",
-    en="Every result is right in the interpreter, but it does not compile, so that no GPU runs it.",
+    en="Every result is right in the interpreter, but the kernel does not compile, so no GPU can run it.",
 )
 _DETAIL = Text(zh="{detail}。", en="In its words: {detail}.")
 _GLOBAL = Text(
@@ -182,7 +182,7 @@ _FAULTS: dict[str, Text] = {
     ),
     "written_twice": Text(
         zh="{at} 被程序 {program} 和程序 {other} 都写了：每个元素只能有一个程序写。",
-        en="{at} was written by program {program} and by program {other}: each element has exactly one program.",
+        en="{at} was written by program {program} and by program {other}: only one program may write an element.",
     ),
     "too_much": Text(
         zh="程序 {program} 一个就写了 {count} 个元素：一个程序只做一行里的一块，最多 BLOCK = {block} 个。",
@@ -215,21 +215,21 @@ CAUSES: dict[str, Text] = {
     ),
     "mask_too_small": Text(
         zh="mask 挡掉了该写的元素：条件应是 column < columns，其中 column 是在整行里的列号。",
-        en="The mask leaves out elements that should be written: it is column < columns, with the column in the whole row.",
+        en="The mask leaves out elements that should be written: use column < columns, with column counted in the whole row.",
     ),
     "masked_read": Text(
         zh="读 {of} 时 mask 把它挡掉了：条件应是 column < columns，其中 column 是在整行里的列号。",
-        en="The mask of the load of {of} leaves it out: it is column < columns, with the column in the whole row.",
+        en="The mask of the load of {of} leaves it out: use column < columns, with column counted in the whole row.",
     ),
     # which row, which block
     "row_is_program": Text(
         zh="把程序号当成了行号：一行有 tiles = tl.cdiv(columns, BLOCK) 个程序，row = program // tiles。",
-        en="The program's number is taken for the row: a row has tiles = tl.cdiv(columns, BLOCK) programs, so "
+        en="The program's number is used as the row: a row has tiles = tl.cdiv(columns, BLOCK) programs, so "
         "row = program // tiles.",
     ),
     "block_is_program": Text(
         zh="块号没有取余：block = program % tiles，其中 tiles = tl.cdiv(columns, BLOCK)。",
-        en="The block lacks its remainder: block = program % tiles, where tiles = tl.cdiv(columns, BLOCK).",
+        en="The block number needs a remainder: block = program % tiles, where tiles = tl.cdiv(columns, BLOCK).",
     ),
     "floor_division": Text(
         zh="一行的块数被向下取整了：columns // BLOCK 少算了没装满的那一块，用 tl.cdiv(columns, BLOCK)。",
@@ -251,7 +251,7 @@ CAUSES: dict[str, Text] = {
     ),
     "block_not_scaled": Text(
         zh="块号没有乘 BLOCK：column = block * BLOCK + tl.arange(0, BLOCK)。",
-        en="The block is not multiplied by BLOCK: column = block * BLOCK + tl.arange(0, BLOCK).",
+        en="The block number is not multiplied by BLOCK: column = block * BLOCK + tl.arange(0, BLOCK).",
     ),
     "row_not_scaled": Text(
         zh="算 {of} 的地址时行号没有乘行跨度：row * {of}_stride。",
@@ -275,7 +275,7 @@ CAUSES: dict[str, Text] = {
         en="The address of {of} uses y_stride: it needs {of}_stride.",
     ),
     "narrow_offset": Text(
-        zh="张量超过 2**31 个元素时它会绕回负数：乘行跨度之前先把行号转成 64 位，如 row = (program // tiles).to(tl.int64)。",
+        zh="张量超过 2**31 个元素时，它会超出 32 位，变成负数：乘行跨度之前先把行号转成 64 位，如 row = (program // tiles).to(tl.int64)。",
         en="Past 2**31 elements it wraps around: make the row 64-bit before it is multiplied by a stride, as in "
         "row = (program // tiles).to(tl.int64).",
     ),
@@ -363,7 +363,7 @@ CAUSES: dict[str, Text] = {
     ),
     "fp16_overflows": Text(
         zh="x + bias 超出了 fp16 的范围（65504）：读出后先 .to(tl.float32) 再算。",
-        en="x + bias exceeds fp16 (65504): convert what is loaded with .to(tl.float32) before any arithmetic.",
+        en="x + bias exceeds the largest fp16 (65504): convert what is loaded with .to(tl.float32) before any arithmetic.",
     ),
     "fp16_arithmetic": Text(
         zh="fp32 的用例都对，fp16 的不对：读出后先 .to(tl.float32) 再算。",
@@ -422,21 +422,21 @@ _BEHIND: tuple[tuple[str, Text], ...] = (
         r"power of 2",
         Text(
             zh="tl.arange 的长度要是 2 的幂：用 BLOCK，多出来的交给 mask。",
-            en="The length of tl.arange is a power of two: use BLOCK and leave the rest to the mask.",
+            en="The length of tl.arange must be a power of two: use BLOCK and leave the rest to the mask.",
         ),
     ),
     (
         r"constexpr",
         Text(
             zh="tl.arange 的两端要是编译期常量：用 BLOCK，不用 columns。",
-            en="The ends of tl.arange are compile-time constants: use BLOCK, not columns.",
+            en="The ends of tl.arange must be compile-time constants: use BLOCK, not columns.",
         ),
     ),
     (
         r"truth value|ambiguous",
         Text(
             zh="if、and、or 不能用在一整块上：选值用 tl.where，条件用 &、|。",
-            en="if, and, or do not work on a block: choose with tl.where, combine conditions with & and |.",
+            en="if, and, or do not work on a whole block: choose with tl.where, combine conditions with & and |.",
         ),
     ),
     (
@@ -450,7 +450,7 @@ _BEHIND: tuple[tuple[str, Text], ...] = (
         r"[Bb]roadcast|[Ss]hape|incompatible",
         Text(
             zh="两块的形状对不上：列号、mask 和数据都应是 [BLOCK]。",
-            en="Two blocks differ in shape: columns, mask and data are all [BLOCK].",
+            en="Two blocks differ in shape: columns, mask and data should all be [BLOCK].",
         ),
     ),
 )

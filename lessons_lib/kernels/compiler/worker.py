@@ -16,13 +16,13 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
-from lessons_lib.kernels.compile_child import Request, useful_crash_line
+from lessons_lib.kernels.compiler.child import Request, useful_crash_line
 
 _START_SECONDS = 120.0  # importing triton from a slow disk; a compile's own limit begins after it
 _END_SECONDS = 5.0
 _MOST_PRINTED = 2**16  # bytes: a compiler that crashes may print the whole program
 _SILENT = "PassManager::run failed"  # what Triton raises when the compiler has printed the reason
-_MAIN = "import sys; sys.path[:] = sys.argv[1:]; from lessons_lib.kernels.compile_child import serve; serve()"
+_MAIN = "import sys; sys.path[:] = sys.argv[1:]; from lessons_lib.kernels.compiler.child import serve; serve()"
 
 
 class CompileWorker:
@@ -37,7 +37,7 @@ class CompileWorker:
         self._owner = os.getpid()
 
     def compile(self, request: Request, limit_seconds: float) -> dict[str, Any]:
-        """The reply to ``request``: see ``compile_child.answer``; ``{"status": "timeout"}`` past the limit.
+        """The reply to ``request``: see ``child.answer``; ``{"status": "timeout"}`` past the limit.
 
         A compiler that crashes gives ``"failed"`` with its last words. Never raises but for an interrupt, which ends
         the process, so that a late reply cannot be taken for the next one's.

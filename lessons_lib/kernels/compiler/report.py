@@ -1,6 +1,6 @@
 """The compiler's evidence without a GPU: what a kernel needs on any GPU of the course, specialized as a launch would be.
 
-The compiling happens in another process (``compile_worker``), its results are kept (``cache``); what stands here are
+The compiling happens in another process (``worker``), its results are kept (``cache``); what stands here are
 the question, the answer, and the table "this kernel on eight GPUs".
 """
 
@@ -21,11 +21,10 @@ from lessons_lib.base.gpus import GPUS, Gpu, require_gpu
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import bad_argument, require_bool, require_choice, require_int, require_real
-from lessons_lib.kernels.cache import shared_cache
 from lessons_lib.kernels.cell_source import SourceProblemError, gather_source
-from lessons_lib.kernels.compile_child import MISSING_FIGURE, Request
-from lessons_lib.kernels.compile_worker import shared_worker
-from lessons_lib.kernels.compiled import (
+from lessons_lib.kernels.compiler.cache import shared_cache
+from lessons_lib.kernels.compiler.child import MISSING_FIGURE, Request
+from lessons_lib.kernels.compiler.compiled import (
     FAMILY_WORDS,
     NO_BF16,
     NOT_COMPILED,
@@ -34,9 +33,9 @@ from lessons_lib.kernels.compiled import (
     UNKNOWN,
     CompileReport,
     compiler_error,
-    family_words,
     tile_words,
 )
+from lessons_lib.kernels.compiler.worker import shared_worker
 from lessons_lib.kernels.launch import (
     ACTIVATIONS,
     CHAIN_OPERATORS,
@@ -319,14 +318,24 @@ def _key(request: Request, version: str) -> str:
 
 
 # All that decides what is compiled and how it is read.
-_DECIDING = ("activations", "chain", "compile_child", "epilogue", "launch", "linear", "row", "source", "sources")
+_DECIDING = (
+    "activations",
+    "chain",
+    "compiler/child",
+    "compiler/sources",
+    "epilogue",
+    "launch",
+    "linear",
+    "row",
+    "source",
+)
 
 
 @functools.cache
 def _own_sources() -> str:
     digest = hashlib.sha256()
     for name in _DECIDING:
-        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+        digest.update((Path(__file__).parents[1] / f"{name}.py").read_bytes())
     return digest.hexdigest()
 
 
@@ -339,13 +348,15 @@ _COLUMNS = (
     Text(zh="溢出", en="spill"),
     Text(zh="共享内存 / 上限", en="shared / limit"),
     Text(zh="线程块/SM", en="blocks/SM"),
-    Text(zh="乘加用", en="multiplies on"),
+    Text(zh="指令", en="instructions"),
 )
 _PROGRESS = Text(zh="编译", en="compiling")
 _NOTE = Text(
-    zh="{kernel}，{dtype}，{sizes}，Triton {version} 编译，没有用到 GPU。括号里是占用率；AMD 的占用率规则不同，没有计算。",
-    en="{kernel}, {dtype}, {sizes}, compiled by Triton {version} without a GPU. Occupancy in brackets; AMD's rules "
-    "for it are others and not modelled.",
+    zh="{kernel}，{dtype}，{sizes}，Triton {version} 编译，没有用到 GPU。mma、wgmma、tcgen05 是张量核心的指令，mfma 是 AMD 矩阵核心的，"
+    "fma 是普通乘加。括号里是占用率；AMD 的占用率规则不同，没有计算。",
+    en="{kernel}, {dtype}, {sizes}, compiled by Triton {version} without a GPU. mma, wgmma and tcgen05 run on tensor "
+    "cores, mfma on AMD's matrix cores, fma is a plain multiply-add. Occupancy in brackets; AMD's rules for it differ "
+    "and are not modelled.",
 )
 _SIZES = {
     True: Text(zh="大小是 16 的倍数", en="sizes multiples of 16"),
@@ -410,10 +421,10 @@ _WHY = Text(zh="{gpu}：{why}。", en="{gpu}: {why}.")
 
 def _gpu_row(entry: CompileReport) -> list[str]:
     setting = f"{tile_words(entry.tile)}, {entry.num_warps}"
-    name = f"{entry.gpu.name} {entry.gpu.target}"
+    name = entry.gpu.name
     if not entry.compiled:
         return [name, setting, *([UNKNOWN] * 5)]
-    shared = f"{format_bytes(entry.shared_bytes or 0)} / {format_bytes(entry.gpu.shared_bytes_per_block)}"
+    shared = f"{format_bytes(entry.shared_bytes or 0).removesuffix(' KiB')} / {format_bytes(entry.gpu.shared_bytes_per_block)}"
     return [
         name,
         setting,
@@ -421,7 +432,7 @@ def _gpu_row(entry: CompileReport) -> list[str]:
         UNKNOWN if entry.spill_bytes is None else format_bytes(entry.spill_bytes),
         shared,
         entry.blocks_words,
-        family_words(entry.instruction_family),
+        entry.instruction_family or UNKNOWN,
     ]
 
 

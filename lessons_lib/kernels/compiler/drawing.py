@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
-from lessons_lib.kernels.compiled import CompileReport, family_words, tile_words
-from lessons_lib.kernels.estimate import Estimate
+from lessons_lib.kernels.compiler.compiled import CompileReport, family_words, tile_words
+from lessons_lib.kernels.compiler.estimate import Estimate
 from lessons_lib.show.picture import (
     BODY,
     CARD_WIDTH,
@@ -47,7 +47,7 @@ _SHARED = Text(zh="每线程块共享内存", en="shared memory a block")
 _SPILLED = Text(zh="溢出的值", en="spilled values")
 _TENSORS = Text(zh="输入和输出", en="inputs and output")
 _SPILL = Text(zh="每线程溢出 {bytes}", en="spill {bytes} a thread")
-_LOAD = Text(zh="一次最宽读 {bytes}", en="widest load {bytes}")
+_LOAD = Text(zh="每次最多读 {bytes}", en="widest load {bytes}")
 _ON_ONE_SM = Text(zh="一个 SM 上的线程块", en="blocks on one SM")
 _SLOTS = Text(zh="占用率", en="occupancy")
 _SLOT_WORDS = Text(zh="{warps} / {slots} 个 warp，{share}", en="{warps} of {slots} warps, {share}")

@@ -31,7 +31,7 @@ LIMITER_WORDS: dict[Limiter, Text] = {
 NO_BF16 = Text(zh="{gpu} 没有 bfloat16 硬件", en="the {gpu} has no bfloat16 units")
 TOO_MANY_THREADS = Text(
     zh="每个线程块 {threads} 个线程，超过 {gpu} 的上限 {limit}",
-    en="a block of {threads} threads is more than the {gpu} launches ({limit})",
+    en="a block of {threads} threads is more than the {gpu} can launch ({limit})",
 )
 TIMED_OUT = Text(zh="{limit:g} 秒内没有编译完，放弃了", en="not compiled within {limit:g} s: given up")
 NOT_COMPILED = Text(zh="这里没有 Triton，没法编译", en="there is no Triton here to compile with")
@@ -46,11 +46,11 @@ _OVER = Text(
 _RUNS = Text(zh="可以启动，没有寄存器溢出", en="launches, no register spill")
 _SPILLS = Text(
     zh="可以启动，但寄存器溢出：每个线程有 {bytes} 放到了显存里",
-    en="launches, but spills registers: {bytes} of each thread go to device memory",
+    en="launches, but spills registers: {bytes} per thread go to device memory",
 )
 _MADE_BY = Text(
     zh="Triton {version} 为 {target} 编译，没有用到 GPU；{sizes}。换一个版本，寄存器数会变。",
-    en="Compiled by Triton {version} for {target}, without a GPU; {sizes}. Another version gives other registers.",
+    en="Compiled by Triton {version} for {target}, without a GPU; {sizes}. Another version, other register counts.",
 )
 _MULTIPLE = Text(zh="各个大小都是 16 的倍数", en="sizes are multiples of 16")
 _ANY_SIZE = Text(zh="各个大小不是 16 的倍数", en="sizes are not multiples of 16")
@@ -223,7 +223,7 @@ class CompileReport:
             ]
         rows += [
             (Text(zh="乘加用", en="multiplies on"), str(family_words(self.instruction_family)), UNKNOWN),
-            (Text(zh="每线程最宽的一次读", en="widest load of a thread"), load_words(self.load_bytes), UNKNOWN),
+            (Text(zh="每线程每次最多读", en="widest load of a thread"), load_words(self.load_bytes), UNKNOWN),
         ]
         return [[str(label), needed, limit] for label, needed, limit in rows]
 

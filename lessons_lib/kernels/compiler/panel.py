@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.units import format_bytes
-from lessons_lib.kernels.compiled import (
+from lessons_lib.kernels.compiler.compiled import (
     NONE,
     UNKNOWN,
     CompileReport,
@@ -17,10 +17,10 @@ from lessons_lib.kernels.compiled import (
     sentence,
     tile_words,
 )
-from lessons_lib.kernels.estimate import Estimate, estimate_needs
+from lessons_lib.kernels.compiler.drawing import CompilerView, TriedTile, draw_report
+from lessons_lib.kernels.compiler.estimate import Estimate, estimate_needs
+from lessons_lib.kernels.compiler.report import compile_report, default_launch
 from lessons_lib.kernels.launch import ELEMENT_BYTES, KERNELS, KernelName
-from lessons_lib.kernels.report import compile_report, default_launch
-from lessons_lib.kernels.report_drawing import CompilerView, TriedTile, draw_report
 from lessons_lib.show.controls import check_box, choice_buttons, choice_list, int_slider
 from lessons_lib.show.panel import Panel, Parameter
 from lessons_lib.show.table import Table
@@ -41,16 +41,16 @@ _WARPS = (1, 2, 4, 8, 16)
 
 _CHANGED_KERNEL = Text(
     zh="换了核函数：数据块、warp 数和级数改为它启动时的默认值。",
-    en="Another kernel: tile, warps and stages are those of its own launch.",
+    en="Another kernel: tile, warps and stages are now the defaults of its launch.",
 )
 _CHANGED_TILE = Text(
     zh="这里不列刚才的数据块：改为启动时的默认值。",
-    en="That tile is not offered here: the tile is now that of the kernel's own launch.",
+    en="That tile is not offered here: it is now the default of the kernel's launch.",
 )
-_COMPILING = Text(zh="正在编译，最多等 {limit:g} 秒……", en="compiling, for {limit:g} s at most …")
+_COMPILING = Text(zh="正在编译，最多等 {limit:g} 秒……", en="compiling, {limit:g} s at most …")
 _NO_TRITON = Text(
-    zh="这里没有 Triton：画的是第 2 课公式给出的下限，不是编译结果。",
-    en="There is no Triton here: this shows lower bounds by lesson 02's formulas, not what a compiler made.",
+    zh="这里没有 Triton：画的是第 02 课公式给出的下限，不是编译结果。",
+    en="There is no Triton here: this shows lower bounds from lesson 02's formulas, not a compiler's results.",
 )
 _COLUMNS = (
     Text(zh="数据块", en="tile"),
@@ -58,7 +58,7 @@ _COLUMNS = (
     Text(zh="溢出", en="spill"),
     Text(zh="共享内存", en="shared memory"),
     Text(zh="线程块/SM", en="blocks/SM"),
-    Text(zh="最宽的读", en="widest load"),
+    Text(zh="每次最多读", en="widest load"),
     Text(zh="乘加用", en="multiplies on"),
 )
 _LIMITS = Text(
