@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from lessons_lib.kernels.compiler.child import ast_source
+from lessons_lib.kernels.compiler.child import specialized_source
 from lessons_lib.kernels.mode import prepare_triton
 
 prepare_triton(compile_only=True)
@@ -69,7 +69,7 @@ def main() -> None:
             source = variant(plain)
             options = {"num_warps": source.num_warps, "num_stages": source.num_stages}
             try:
-                compiled = triton.compile(ast_source(source, target, multiple_of_16), target=target, options=options)
+                compiled = triton.compile(specialized_source(source, target, multiple_of_16), target=target, options=options)
                 found[kernel][how] = compiled.asm["ptx"]
             except Exception as error:
                 found[kernel][how] = f"{type(error).__name__}: {error}"

@@ -107,7 +107,7 @@ def compile_figures(request: Request) -> Figures:
     nvidia = arch.startswith("sm_")
     target = GPUTarget("cuda", int(arch[3:]), 32) if nvidia else GPUTarget("hip", arch, request["warp_size"])
     options = {"num_warps": request["num_warps"], "num_stages": request["num_stages"]}
-    ast_source = ast_source(source, target, request["multiple_of_16"])
+    ast_source = specialized_source(source, target, request["multiple_of_16"])
     start = time.perf_counter()
     compiled = triton.compile(ast_source, target=target, options=options)
     seconds = time.perf_counter() - start
@@ -157,14 +157,14 @@ def _function(text: str, name: str) -> Any:
     return getattr(module, name)
 
 
-def ast_source(source: KernelSource, target: Any, multiple_of_16: bool) -> Any:
+def specialized_source(source: KernelSource, target: Any, multiple_of_16: bool) -> Any:
     """The kernel specialized as a launch would be: tensors start at a multiple of 16 bytes, sizes may be one too."""
     from triton.compiler import ASTSource
 
     names = list(source.function.arg_names)
     aligned = {*source.pointers, *(source.sizes if multiple_of_16 else ())}
     if "constexprs" not in inspect.signature(ASTSource.__init__).parameters:  # Triton 3.2
-        return ast_source_3_2(source, names, aligned)
+        return specialized_source_3_2(source, names, aligned)
     from triton.compiler.compiler import make_backend
 
     backend = make_backend(target)
@@ -175,7 +175,7 @@ def ast_source(source: KernelSource, target: Any, multiple_of_16: bool) -> Any:
     return ASTSource(source.function, signature=signature, constexprs=source.constexprs, attrs=attributes)
 
 
-def ast_source_3_2(source: KernelSource, names: list[str], aligned: set[str]) -> Any:
+def specialized_source_3_2(source: KernelSource, names: list[str], aligned: set[str]) -> Any:
     from triton.backends.compiler import AttrsDescriptor
     from triton.compiler import ASTSource
 
