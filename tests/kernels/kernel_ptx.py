@@ -69,7 +69,9 @@ def main() -> None:
             source = variant(plain)
             options = {"num_warps": source.num_warps, "num_stages": source.num_stages}
             try:
-                compiled = triton.compile(specialized_source(source, target, multiple_of_16), target=target, options=options)
+                compiled = triton.compile(
+                    specialized_source(source, target, multiple_of_16), target=target, options=options
+                )
                 found[kernel][how] = compiled.asm["ptx"]
             except Exception as error:
                 found[kernel][how] = f"{type(error).__name__}: {error}"

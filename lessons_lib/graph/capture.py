@@ -1,0 +1,374 @@
+"""A PyTorch function as a graph of operators, in both views: what launches today, and what a compiler may regroup.
+
+``capture(function, *examples)`` needs no GPU and no memory for large tensors: ``fake(shape, dtype)`` stands for one, and
+a module made under ``with torch.device("meta")`` has weights without data.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from lessons_lib.base.text import Text
+from lessons_lib.base.validate import bad_argument, require_choice, require_int, require_items, require_name, shown
+from lessons_lib.graph.aten import AtenCall, Operand, Traits, traits_of
+from lessons_lib.graph.eager_view import EagerOp, eager_graph
+from lessons_lib.graph.fx_nodes import is_getitem, line_of, schema_says_view, short_name
+from lessons_lib.graph.opgraph import DTYPE_BYTES, GraphOp, GraphTensor, OpGraph
+from lessons_lib.graph.refusals import Line, no_operators, size_depends_on_data, value_leaves_tensor
+from lessons_lib.graph.torch_import import require_torch
+from lessons_lib.graph.tracing import Trace, TracedInput, trace
+
+_NOT_TENSOR = object()
+
+
+@dataclass(frozen=True)
+class FakeSpec:
+    """Shape and dtype of a tensor without data: an example input that takes no memory.
+
+    Raises:
+        ValueError: an extent that is not an integer of at least 0, or a dtype that is not one of ``DTYPE_BYTES``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        extents = enumerate(require_items("shape", self.shape))
+        object.__setattr__(self, "shape", tuple(require_int(f"shape[{axis}]", extent, 0) for axis, extent in extents))
+        name = str(self.dtype).removeprefix("torch.")
+        require_choice("dtype", name, DTYPE_BYTES)
+        object.__setattr__(self, "dtype", name)
+
+
+def fake(shape: Sequence[int], dtype: Any = "float32") -> FakeSpec:
+    """An example input of that shape and dtype (``"float16"`` or ``torch.float16``) that takes no memory.
+
+    Raises:
+        ValueError: as ``FakeSpec``.
+    """
+    return FakeSpec(shape, dtype)  # type: ignore[arg-type]  # a sequence becomes a tuple there
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What torch keeps of a captured function: its trace, and the names of the tensors that its nodes make."""
+
+    trace: Trace
+    names: Mapping[Any, str]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A function as operators.
+
+    Args:
+        graph: one operator for each *eager* operator: what PyTorch launches without a compiler.
+        core: their core-ATen parts, each with ``GraphOp.eager``, the name of the operator in ``graph`` that it is a part
+            of: what a compiler may regroup.
+        notes: what the bytes of these graphs leave out or add, if anything.
+        code: operator of ``core`` or of ``graph`` -> the line of code that it comes from.
+    """
+
+    graph: OpGraph
+    core: OpGraph
+    notes: tuple[Text, ...] = ()
+    code: Mapping[str, str] = field(default_factory=dict, repr=False)
+    program: Program | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of both graphs."""
+        return self.core.name
+
+
+def capture(
+    function: Callable[..., Any],
+    *examples: Any,
+    name: str | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+) -> Captured:
+    """The operators of ``function(*examples, **kwargs)``, without running it.
+
+    What a GPU would launch is meant: each call that reaches a backend is one eager operator, ``rms_norm`` and ``dropout``
+    too, which are one kernel on a GPU. Views launch nothing. Writes in place become new tensors; weights, buffers and
+    tensors that the function takes from outside are inputs of the graph. An operator that is not known becomes opaque,
+    and so does attention in one call (``scaled_dot_product_attention``), into which no compiler looks.
+
+    Args:
+        function: any callable or ``nn.Module``, in the mode it is in (call ``.eval()`` for inference).
+        examples: tensors, ``fake(...)``, containers of them; anything else is a constant.
+        name: of the graphs; by default the function's.
+        kwargs: example inputs by keyword.
+
+    Raises:
+        ValueError: it cannot be captured: control flow or sizes that depend on data, values taken out of tensors, writes
+            to inputs, operators without shapes, or an error of its own. The message names the line and what to change.
+        MissingPackageError: there is no PyTorch.
+    """
+    torch = require_torch()
+    if not callable(function):
+        given = shown(function)
+        raise bad_argument(
+            "function",
+            zh=f"需要函数或 nn.Module，收到的是 {given}",
+            en=f"it must be a function or an nn.Module, got {given}",
+        )
+    called = getattr(function, "__name__", type(function).__name__)
+    title = require_name("name", called.strip("<>") if name is None else name)
+    given_args, given_kwargs = _without_data(torch, (examples, dict(kwargs or {})))
+    return _Reader(torch, trace(function, given_args, given_kwargs)).captured(title)
+
+
+def evaluate(captured: Captured, *inputs: Any, **kwargs: Any) -> Any:
+    """What the captured core graph computes from ``inputs``, operator by operator.
+
+    Each operator gets the tensors that its ``GraphOp.inputs`` name and no others, so agreement with the function itself
+    shows that the graph is complete. Slow; for checking.
+
+    Returns:
+        The tensors that the function returns, flat: one tensor, or a tuple of several.
+
+    Raises:
+        ValueError: ``captured`` came from data without its operators, weights were fake, or ``inputs`` do not fit.
+    """
+    if not isinstance(captured, Captured) or captured.program is None:
+        raise bad_argument(
+            "captured",
+            zh="它没有可以执行的算子；请用 capture(...) 的结果",
+            en="it has no operators to run; use what capture(...) returns",
+        )
+    torch = require_torch()
+    return _Evaluation(torch, captured.core, captured.program).run(inputs, kwargs)
+
+
+def _without_data(torch: Any, tree: Any) -> Any:
+    """Example inputs with every tensor and ``FakeSpec`` as a fake tensor, all of one mode."""
+    mode = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode(allow_non_fake_inputs=True)
+
+    def made(item: Any) -> Any:
+        if isinstance(item, FakeSpec):
+            with mode:
+                return torch.empty(item.shape, dtype=getattr(torch, item.dtype))
+        if isinstance(item, torch.Tensor) and not hasattr(item, "fake_mode"):
+            if item.is_meta:
+                with mode:
+                    return torch.empty_strided(item.shape, item.stride(), dtype=item.dtype)
+            return mode.from_tensor(item)
+        return item
+
+    return torch.utils._pytree.tree_map(made, tree)
+
+
+# -- from nodes to operators ----------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Turns traced nodes into ``GraphOp``; tensors are named after the nodes that make them."""
+
+    def __init__(self, torch: Any, traced: Trace) -> None:
+        self.torch, self.traced = torch, traced
+        self.names: dict[Any, str] = {}  # node of a tensor -> its name
+        self.tensors: dict[str, GraphTensor] = {}
+        self.code: dict[str, str] = {}
+        self.live = {node.name: node for node in traced.nodes}
+
+    def captured(self, title: str) -> Captured:
+        used = {source for node in self.traced.nodes for source in node.all_input_nodes}
+        used.update(self.traced.outputs)
+        taken = {node.name for node in self.traced.nodes}
+        inputs = []
+        for given in self.traced.inputs:
+            if given.node in used:
+                name = _free(given.name, taken)
+                taken.add(name)
+                inputs.append(name)
+                self._tensor(given.node, name, given.value)
+        ops = [op for node in self.traced.nodes if not is_getitem(node) for op in self._op(node)]
+        outputs = tuple(dict.fromkeys(self.names[node] for node in self.traced.outputs))
+        if not any(op.kind != "view" for op in ops):
+            raise no_operators()
+        core = OpGraph(title, tuple(ops), tuple(self.tensors.values()), tuple(inputs), outputs)
+        eager = eager_graph(core, self._eager_ops())
+        notes = (_SCATTERED.format(places=", ".join(line.place for line in self.traced.scattered)),)
+        program = Program(self.traced, MappingProxyType(self.names))
+        return Captured(eager, core, notes if self.traced.scattered else (), MappingProxyType(self.code), program)
+
+    def _op(self, node: Any) -> list[GraphOp]:
+        picks = _picks(node, self.live)
+        unit = self.traced.unit_of.get(node)
+        line = unit.line if unit is not None else line_of(self.traced.parent_of.get(node))
+        outputs = []
+        for pick in picks:
+            value = pick.meta.get("val")
+            if value is None or not hasattr(value, "shape"):
+                raise value_leaves_tensor(line)
+            self._tensor(pick, pick.name, value, line)
+            outputs.append(pick)
+        if not outputs:
+            return []
+        traits = self._traits(node, outputs)
+        eager = unit.name if unit is not None and traits.kind != "view" else ""
+        for name in filter(None, (node.name, eager)):
+            self.code.setdefault(name, line.code if line is not None else "")
+        return [
+            GraphOp(
+                node.name,
+                traits.kind,
+                traits.inputs,
+                tuple(self.names[pick] for pick in outputs),
+                traits.operations,
+                label=self._label(node, outputs),
+                source=unit.place if unit is not None else line.place if line is not None else "",
+                eager=eager,
+                axes=traits.axes,
+            )
+        ]
+
+    def _traits(self, node: Any, outputs: list[Any]) -> Traits:
+        casts = self._casts(node, outputs)
+        no_op = short_name(node.target) == "_to_copy" and not casts and node not in self.traced.direct
+        call = AtenCall(
+            name="alias" if no_op else short_name(node.target),  # a decomposition's cast to the same dtype
+            arguments=self._arguments(node),
+            outputs=tuple(self.tensors[self.names[pick]].shape for pick in outputs),
+            pointwise=self.torch.Tag.pointwise in getattr(node.target, "tags", ()),
+            view=no_op or schema_says_view(node.target),
+            casts=casts,
+        )
+        traits = traits_of(call)
+        if not traits.inputs and traits.kind in ("view", "injective"):  # a view of nothing: a fresh tensor
+            return Traits("elementwise", ())
+        return traits
+
+    def _casts(self, node: Any, outputs: list[Any]) -> bool:
+        sources = [source for source in node.all_input_nodes if source in self.names]
+        if not sources:
+            return False
+        before = self.tensors[self.names[sources[0]]].dtype
+        return any(self.tensors[self.names[pick]].dtype != before for pick in outputs)
+
+    def _label(self, node: Any, outputs: list[Any]) -> str:
+        name = short_name(node.target)
+        if name == "_to_copy" and self._casts(node, outputs):
+            return f"to {self.tensors[self.names[outputs[0]]].dtype}"
+        return name.lstrip("_")
+
+    def _arguments(self, node: Any) -> dict[str, object]:
+        """A call's arguments by the names in its schema, tensors as ``Operand``."""
+        schema = getattr(node.target, "_schema", None)
+        given: dict[str, Any] = dict(node.kwargs)
+        if schema is None:  # a higher-order operator: whatever tensors stand there
+            given.update({str(index): value for index, value in enumerate(node.args)})
+        else:
+            given.update(zip((argument.name for argument in schema.arguments), node.args, strict=False))
+            order = [argument.name for argument in schema.arguments]
+            given = {name: given[name] for name in order if name in given}
+        return {name: self._operand(value) for name, value in given.items()}
+
+    def _operand(self, value: Any) -> object:
+        if isinstance(value, self.torch.fx.Node):
+            if value in self.names:
+                name = self.names[value]
+                return Operand(name, self.tensors[name].shape)
+            return _NOT_TENSOR
+        if isinstance(value, (list, tuple)):
+            return [self._operand(item) for item in value]
+        return value
+
+    def _tensor(self, node: Any, name: str, value: Any, line: Line | None = None) -> None:
+        if not all(isinstance(extent, int) for extent in value.shape):
+            raise size_depends_on_data(line)
+        shape = tuple(int(extent) for extent in value.shape)
+        dtype = str(value.dtype).removeprefix("torch.")
+        tensor = GraphTensor(name, shape, dtype, 0)
+        self.names[node] = name
+        self.tensors[name] = GraphTensor(name, shape, dtype, tensor.numel * int(value.dtype.itemsize))
+
+    def _eager_ops(self) -> dict[str, EagerOp]:
+        return {unit.name: EagerOp(unit.label, unit.place) for unit in self.traced.unit_of.values()}
+
+
+def _picks(node: Any, live: Mapping[str, Any]) -> list[Any]:
+    """The nodes of the tensors that a node makes and that somebody uses: itself, or what is picked from it."""
+    if not isinstance(node.meta.get("val"), (list, tuple)):
+        return [node]
+    return [user for user in node.users if is_getitem(user) and user.name in live]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    free, number = name, 1
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+_SCATTERED = Text(
+    zh="原地写入张量的一部分（{places}）在图里记作整块复制，字节数会多算；写成 torch.cat 或 torch.where 就没有这个差别。",
+    en="Writing a part of a tensor in place ({places}) counts as a copy of the whole here, which is more than it moves. "
+    "With torch.cat or torch.where there is no such difference.",
+)
+
+
+# -- running the graph ----------------------------------------------------------------------------------------
+
+
+class _Evaluation:
+    def __init__(self, torch: Any, core: OpGraph, program: Program) -> None:
+        self.torch, self.core, self.program = torch, core, program
+        self.nodes = {node.name: node for node in program.trace.nodes}
+        self.data: dict[str, Any] = {}
+
+    def run(self, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        trace, names = self.program.trace, self.program.names
+        flat = [leaf for _, leaf in trace.arguments.leaves(inputs, kwargs)]
+        for given in trace.inputs:
+            if given.node in names:
+                self.data[names[given.node]] = self._given(given, names[given.node], flat)
+        with self.torch.no_grad():
+            for name in self.core.order:
+                self._run_op(self.core.op(name))
+        results = tuple(self.data[names[node]] for node in trace.outputs)
+        return results[0] if len(results) == 1 else results
+
+    def _given(self, given: TracedInput, name: str, flat: list[Any]) -> Any:
+        try:
+            value = given.data(flat)
+        except IndexError:
+            value = None
+        tensor = self.core.tensor(name)
+        if not isinstance(value, self.torch.Tensor) or tuple(value.shape) != tensor.shape:
+            raise bad_argument(
+                "inputs",
+                zh=f"{name} 需要形状为 {tensor.shape} 的张量",
+                en=f"{name} must be a tensor of shape {tensor.shape}",
+            )
+        if value.is_meta or hasattr(value, "fake_mode"):
+            raise bad_argument(
+                "inputs",
+                zh=f"{name} 没有数据（是 fake 或 meta 张量）",
+                en=f"{name} has no data: it is fake, or on meta",
+            )
+        return value
+
+    def _run_op(self, op: GraphOp) -> None:
+        node, allowed = self.nodes[op.name], set(op.inputs)
+
+        def tensor(source: Any) -> Any:
+            if source not in self.program.names:  # a submodule of a higher-order operator
+                return getattr(self.program.trace.module, str(source.target))
+            name = self.program.names[source]
+            if name in allowed:
+                return self.data[name]
+            shape, dtype = self.core.tensor(name).shape, self.core.tensor(name).dtype
+            return self.torch.full(shape, 0, dtype=getattr(self.torch, dtype))  # only its shape may matter
+
+        arguments = self.torch.fx.node.map_arg((node.args, node.kwargs), tensor)
+        result = node.target(*arguments[0], **arguments[1])
+        for pick in _picks(node, self.nodes):
+            value = result if pick is node else result[pick.args[1]]
+            self.data[self.program.names[pick]] = value
