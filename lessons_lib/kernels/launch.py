@@ -6,6 +6,7 @@ torch. A *program* is Triton's word for the work of one thread block.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +29,7 @@ CHAIN_OPERATORS = ("bias", "gelu", "scale", "residual")
 ELEMENTS_PER_TILE = 1024  # elementwise: 8 elements a thread on 4 warps of 32, one 16-byte load of fp16
 LARGEST_RESIDENT_ROW = 16384  # elements of a row that one program keeps in registers
 TWO_PASS_BLOCK = 4096
+LARGEST_TILE = 2**20  # elements: Triton's own limit of a block tensor
 GROUP_M = 8  # row tiles of a GEMM that run one after another on one column of B, for L2
 
 
@@ -267,7 +269,7 @@ def _operand_bytes(config: LinearConfig, gpu: Gpu, dtype: DtypeName) -> int:
 
 
 def require_tile(tile: object, sides: int) -> tuple[int, ...]:
-    """``tile`` as integers, if it has ``sides`` sides and each is a power of two.
+    """``tile`` as integers, if it has ``sides`` sides, each a power of two, and no more elements than Triton allows.
 
     Raises:
         ValueError: otherwise.
@@ -277,16 +279,24 @@ def require_tile(tile: object, sides: int) -> tuple[int, ...]:
         raise bad_argument(
             "tile", zh=f"需要 {sides} 个边长，收到 {len(items)} 个", en=f"it needs {sides} sides, got {len(items)}"
         )
-    return tuple(require_power_of_two(f"tile[{index}]", side) for index, side in enumerate(items))
+    sizes = tuple(require_power_of_two(f"tile[{index}]", side) for index, side in enumerate(items))
+    elements = math.prod(sorted(sizes)[-2:])  # a GEMM's three sides make tensors of two
+    if elements > LARGEST_TILE:
+        raise bad_argument(
+            "tile",
+            zh=f"共 {elements:,} 个元素，Triton 的一个数据块最多 {LARGEST_TILE:,} 个",
+            en=f"it has {elements:,} elements, and a tile of Triton's at most {LARGEST_TILE:,}",
+        )
+    return sizes
 
 
 def require_power_of_two(name: str, value: object, minimum: int = 1) -> int:
-    """``value`` as an ``int``, if it is a power of two and at least ``minimum``.
+    """``value`` as an ``int``, if it is a power of two, at least ``minimum`` and no more than Triton's largest tile.
 
     Raises:
         ValueError: otherwise; the message names ``name``.
     """
-    number = require_int(name, value, minimum)
+    number = require_int(name, value, minimum, LARGEST_TILE)
     if number & (number - 1):
         raise bad_argument(name, zh=f"{number} 不是 2 的幂", en=f"{number} is not a power of two")
     return number

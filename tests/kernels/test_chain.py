@@ -150,3 +150,10 @@ def test_a_run_outside_the_chain_is_refused(first: int, last: int, name: str) ->
     with pytest.raises(ValueError, match=f"参数 {name} "):
         chain_source("fp16", first=first, last=last)
     assert len(CHAIN_OPERATORS) == 4
+
+
+@pytest.mark.parametrize("tile", [(1, 2**21), (2**11, 2**10)])
+def test_a_tile_larger_than_triton_allows_is_refused_before_any_launch(tile: tuple[int, int]) -> None:
+    x, vector = torch.ones(2, 3), torch.zeros(3)
+    with pytest.raises(ValueError, match=r"参数 tile"):
+        fused_chain(x, vector, vector, x, tile=tile)
