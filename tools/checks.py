@@ -73,7 +73,7 @@ PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
     "platforms": lambda _: (*_PYTEST, "tests/platforms", *_WORKERS, "--dist", "worksteal"),
     "pythons": lambda _: ("-m", "tools.pythons", "--ends"),
     "site": lambda _: (*_PYTEST, "tests/site"),
-    "browser": lambda _: (*_PYTEST, "tests/browser"),
+    "browser": lambda _: (*_PYTEST, "tests/browser", *_WORKERS, "--dist", "loadgroup"),
 }
 
 

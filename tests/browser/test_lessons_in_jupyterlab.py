@@ -258,8 +258,13 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture(
     scope="module",
-    params=[(edition, lesson) for edition in EDITIONS for lesson in LESSONS],
-    ids=lambda param: f"{param[0]}-{param[1].name}",
+    # A lesson of an edition is one group: it is opened once, by one of the processes that test side by side.
+    params=[
+        pytest.param((edition, lesson), id=name, marks=pytest.mark.xdist_group(name))
+        for edition in EDITIONS
+        for lesson in LESSONS
+        for name in [f"{edition}-{lesson.name}"]
+    ],
 )
 def opened(request: pytest.FixtureRequest, lab: Lab, context: BrowserContext, screenshots: Path) -> Iterator[Opened]:
     edition, lesson = request.param

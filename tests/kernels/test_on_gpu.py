@@ -26,7 +26,7 @@ from lessons_lib.kernels.mode import TritonSetup, prepare_triton
 from lessons_lib.kernels.row import fused_residual_rmsnorm, fused_softmax, rmsnorm_reference
 from tests.kernels.elementwise_cases import Case
 from tests.kernels.test_chain import GROUPS, check as check_chain
-from tests.kernels.test_epilogue import check as check_epilogue
+from tests.kernels.test_kernel_epilogue import check as check_epilogue
 
 ROOT = Path(__file__).parents[2]
 THIS_FILE = Path(__file__).relative_to(ROOT)
