@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from example_report import CLEAN
 from hypothesis import given, strategies as st
 
 from lessons_lib import DecisionPanel, use_language
@@ -30,23 +31,6 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "linear": (40, 50, 48),
     "epilogue": (20, 100),
 }
-CLEAN = CompileReport(
-    kernel="chain",
-    gpu=A100,
-    dtype="fp16",
-    tile=(1, 1024),
-    num_warps=4,
-    num_stages=1,
-    sizes_multiple_of_16=True,
-    status="ok",
-    registers_per_thread=32,
-    spill_bytes=0,
-    shared_bytes=0,
-    instruction_family="fma",
-    load_bytes=16,
-    compile_seconds=0.1,
-    triton_version="3.7.1",
-)
 RUNS = TritonSetup("interpreter", Text(zh="解释器", en="the interpreter"), "cpu", "3.7.1", bf16=True)
 REFUSED = ValueError("参数 x 的值不对：太宽。\nx is not valid: too wide.")
 

@@ -8,7 +8,6 @@ import json
 import os
 import queue
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,10 +15,10 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from lessons_lib.kernels.child_process import END_SECONDS, end_group, exit_words
 from lessons_lib.kernels.compiler.child import Request, useful_crash_line
 
 _START_SECONDS = 120.0  # importing triton from a slow disk; a compile's own limit begins after it
-_END_SECONDS = 5.0
 _MOST_PRINTED = 2**16  # bytes: a compiler that crashes may print the whole program
 _SILENT = "PassManager::run failed"  # what Triton raises when the compiler has printed the reason
 _MAIN = "import sys; sys.path[:] = sys.argv[1:]; from lessons_lib.kernels.compiler.child import serve; serve()"
@@ -127,10 +126,10 @@ class CompileWorker:
         process, code = self._process, None
         if process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                code = process.wait(_END_SECONDS)
+                code = process.wait(END_SECONDS)
         said = self._printed()
         self._end()
-        error = f"the compiler crashed ({_exit_words(code)})"
+        error = f"the compiler crashed ({exit_words(code)})"
         return {"status": "failed", "error": f"{error}: {said}" if said else error}
 
     def _printed(self) -> str:
@@ -154,7 +153,7 @@ class CompileWorker:
         """End the process and all that it started, and remove its folder."""
         process, self._process = self._process, None
         if process is not None:
-            _kill_group(process)
+            end_group(process)
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     with contextlib.suppress(OSError, ValueError):
@@ -176,30 +175,6 @@ def _pass_on(pipe: IO[str] | None, lines: queue.SimpleQueue[str | None]) -> None
             for line in pipe:
                 lines.put(line)
     lines.put(None)
-
-
-def _kill_group(process: subprocess.Popen[str]) -> None:
-    """End the process and what it started, ptxas say; one that is gone already keeps no claim on its number."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_END_SECONDS)
-
-
-def _exit_words(code: int | None) -> str:
-    if code is None:
-        return "no exit status"
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 _shared = CompileWorker()

@@ -11,7 +11,6 @@ import contextlib
 import inspect
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from lessons_lib.base.gpus import T4
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.validate import require_real
 from lessons_lib.kernels.cell_source import CellSource, SourceProblemError, gather_source, underlying_function
+from lessons_lib.kernels.child_process import end_group, exit_words
 from lessons_lib.kernels.compiler.report import compile_report
 from lessons_lib.kernels.gate.cases import CASES, PARAMETERS
 from lessons_lib.kernels.gate.child import KERNEL_FILE, REPORT_FILE, REQUEST_FILE, Report, Request
@@ -59,7 +59,6 @@ from pathlib import Path
 from lessons_lib.kernels.gate.child import check
 check(Path(sys.argv[1]))
 """
-_END_SECONDS = 5.0
 
 
 def gate_kernel_reference(x: torch.Tensor, bias: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
@@ -195,7 +194,7 @@ def _run(source: CellSource, request: Request, deadline: float, limit: float) ->
         return _say("wrong", FELL_SILENT.format(limit=f"{limit:g}"), *([where] if where else []))
     if where is None:
         return _say("open", NO_START.format(error=ended.last_words or f"exit status {ended.code}"))
-    return _say("wrong", CRASHED.format(how=_exit_words(ended.code)), where)
+    return _say("wrong", CRASHED.format(how=exit_words(ended.code)), where)
 
 
 def _in_child(source: CellSource, request: Request, deadline: float) -> _Ended:
@@ -219,7 +218,7 @@ def _in_child(source: CellSource, request: Request, deadline: float) -> _Ended:
         except subprocess.TimeoutExpired:
             pass
         finally:
-            _end(process)
+            end_group(process)
         said = (folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()
         return _Ended(_read_reports(folder / REPORT_FILE), code, said.rpartition("\n")[2][:200])
 
@@ -234,19 +233,6 @@ def _environment(device: str) -> dict[str, str]:
     return environment | hidden | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and whatever it started; one that is gone already keeps no claim on its number."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(OSError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_END_SECONDS)
-
-
 def _read_reports(path: Path) -> tuple[Report, ...]:
     """The lines that are whole: a process that was ended may have been writing."""
     reports: list[Report] = []
@@ -254,12 +240,3 @@ def _read_reports(path: Path) -> tuple[Report, ...]:
         for line in path.read_text(encoding="utf-8").splitlines():
             reports.append(json.loads(line))
     return tuple(reports)
-
-
-def _exit_words(code: int) -> str:
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
