@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from notebooks.build.edition import edition
 from notebooks.build.execute import execute
 from notebooks.build.links import notebook_path
 from notebooks.build.read import LANGUAGES, Language, Lesson
+from tools.lesson_needs import lacking
 
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
 
@@ -61,12 +64,17 @@ def test_no_exercise_is_solved_in_what_learners_open(course: Course, name: str, 
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_solution_satisfies_its_checker(course: Course, name: str) -> None:
-    """The instructor edition, run from top to bottom; the checker's mark for "right" is ✓."""
+    """The instructor edition, run from top to bottom; the checker's mark for "right" is ✓.
+
+    Where the lesson's packages are missing, a checker may say instead that it cannot tell: ○.
+    """
+    allowed = {"✓", "○"} if name in lacking(Path(sys.executable)) else {"✓"}
     notebook = edition(lesson_of(course, name), "zh", "instructor", course)
     execute(notebook, ROOT / "notebooks" / "zh", name)
     for cell in notebook.cells:
         if "solution" in cell.metadata.get("tags", []):
-            assert verdict(cell) == {"✓"}, f"{name}: solution '{cell.id}' says {verdict(cell)}"
+            found = verdict(cell)
+            assert found and found <= allowed, f"{name}: solution '{cell.id}' says {found}"
 
 
 def verdict(cell: Any) -> set[str]:
