@@ -7,8 +7,9 @@ from lessons_lib.base.roofline import Interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes, format_range, format_seconds
 from lessons_lib.base.validate import require_choice
+from lessons_lib.kernels.benchmark.prediction import LAUNCH_SECONDS, TINY_BYTES, plan_bytes
 from lessons_lib.kernels.launch import chain_groups
-from lessons_lib.kernels.losing import GEMM_SHAPE, LAUNCH_SECONDS, TINY_BYTES, gemm_plans, kernel_bytes, tiny_chain
+from lessons_lib.kernels.losing import CHAIN_PLANS, GEMM, TINY, gemm_plans, tiny_chain
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
 
@@ -48,14 +49,13 @@ def losing_report(gpu: str = "T4") -> Shown:
 
 def _gemm_report(gpu: Gpu) -> Shown:
     plans = gemm_plans(gpu)
-    m, k, n = GEMM_SHAPE
     ways = ((_SEPARATE, 3, plans.separate), (_LIBRARY, 2, plans.library_then_epilogue), (_ONE, 1, plans.fused))
     reach = _REACHED if plans.on_tensor_cores else _NOT_REACHED
     return report(
         Table(
             [str(_PLAN), str(_LAUNCHES), str(_TIME)],
             [[str(name), str(launches), _seconds(time)] for name, launches, time in ways],
-            note=str(_GEMM_NOTE.format(m=m, k=k, n=n, gpu=gpu.name, reach=reach)),
+            note=str(_GEMM_NOTE.format(m=GEMM.rows, k=GEMM.inner, n=GEMM.columns, gpu=gpu.name, reach=reach)),
         )
     )
 
@@ -66,7 +66,7 @@ def _tiny_report(gpu: Gpu) -> Shown:
         [
             " + ".join(str(last - first + 1) for first, last in chain_groups(groups)),
             str(groups),
-            format_seconds(sum(kernel_bytes(groups, TINY_BYTES)) / gpu.bandwidth),
+            format_seconds(plan_bytes(TINY, CHAIN_PLANS[groups]) / gpu.bandwidth),
             format_seconds(seconds),
         ]
         for groups, seconds in times.items()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lessons_lib import GPUS, chain_traffic, use_language
-from lessons_lib.kernels.losing import LAUNCH_SECONDS, TINY_BYTES, gemm_plans, kernel_bytes, tiny_chain
+from lessons_lib.kernels.benchmark.prediction import LAUNCH_SECONDS, TINY_BYTES, plan_bytes
+from lessons_lib.kernels.losing import CHAIN_PLANS, TINY, gemm_plans, tiny_chain
 from lessons_lib.kernels.losing_report import losing_report
 
 
@@ -31,7 +32,8 @@ def test_the_fused_plan_of_the_a100_is_checkpoint_five() -> None:
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_the_bytes_of_the_kernels_are_those_of_the_chain(groups: int) -> None:
-    assert sum(kernel_bytes(groups, 1000)) == chain_traffic(4, 1000, groups, side_inputs=1)["total_bytes"]
+    whole = chain_traffic(4, TINY_BYTES, groups, side_inputs=1)["total_bytes"]
+    assert plan_bytes(TINY, CHAIN_PLANS[groups]) == whole
 
 
 def test_a_tiny_tensor_costs_its_launches_and_a_large_one_its_bytes() -> None:

@@ -10,6 +10,7 @@ from lessons_lib.base.units import MIB
 from lessons_lib.kernels.benchmark.prediction import (
     EXPERIMENT_WORDS,
     EXPERIMENTS,
+    LAUNCH_SECONDS,
     PLAN_WORDS,
     PLANS,
     Experiment,
@@ -23,7 +24,6 @@ from lessons_lib.kernels.benchmark.prediction import (
     predict_plan,
 )
 from lessons_lib.kernels.launch import LARGEST_RESIDENT_ROW
-from lessons_lib.kernels.losing import LAUNCH_SECONDS
 from lessons_lib.reuse.rows import rmsnorm_traffic, softmax_traffic
 from lessons_lib.traffic.epilogue import epilogue_plans
 from lessons_lib.traffic.model import chain_traffic

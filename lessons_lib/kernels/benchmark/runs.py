@@ -19,6 +19,7 @@ from lessons_lib.base.validate import bad_argument, require_choice, require_int,
 from lessons_lib.kernels.benchmark.json_record import UNRECORDED, from_json, to_json
 from lessons_lib.kernels.benchmark.prediction import (
     LARGEST_SIZE,
+    LAUNCH_SECONDS,
     Experiment,
     ExperimentName,
     PlanName,
@@ -27,7 +28,6 @@ from lessons_lib.kernels.benchmark.prediction import (
     plan_kernels,
     predict_plan,
 )
-from lessons_lib.kernels.losing import LAUNCH_SECONDS
 
 SCHEMA = 1
 RECORDED = Path(__file__).parents[1] / "recorded"
