@@ -1,6 +1,7 @@
 from .base.environment import environment as environment, free_memory_bytes as free_memory_bytes
 from .base.gpus import GPUS as GPUS, Gpu as Gpu
 from .base.language import current_language as current_language, use_language as use_language
+from .base.progress import export_progress as export_progress
 from .base.roofline import (
     Interval as Interval,
     compute_bound_k as compute_bound_k,
@@ -21,8 +22,27 @@ from .decision.exercises import (
 from .decision.ledger import compile_ledger as compile_ledger, layout_ledger as layout_ledger
 from .decision.model import Evidence as Evidence, decide as decide, fusion_decision as fusion_decision
 from .decision.panel import CompilePanel as CompilePanel, DecisionPanel as DecisionPanel, LayoutPanel as LayoutPanel
+from .graph.canvas import GraphCanvas as GraphCanvas
+from .graph.capture import capture as capture, fake as fake
+from .graph.comparison import compare_groupings as compare_groupings, comparison_report as comparison_report
+from .graph.compiler import inductor_grouping as inductor_grouping
+from .graph.exercises import (
+    check_kernel_mib as check_kernel_mib,
+    compiler_vote as compiler_vote,
+    graph_quiz as graph_quiz,
+    graph_vote as graph_vote,
+)
+from .graph.explain import explain as explain
+from .graph.opgraph import GraphOp as GraphOp, OpGraph as OpGraph, tensor_of as tensor_of
+from .graph.planner import best_grouping as best_grouping
+from .graph.puzzle_panel import PuzzlePanel as PuzzlePanel
+from .graph.recorded import recorded_block as recorded_block, recorded_names as recorded_names
+from .graph.study import recorded_study as recorded_study, study_model as study_model
+from .graph.zoo import zoo_block as zoo_block
 from .kernels.benchmark.cpu_lab import measure_on_cpu as measure_on_cpu
 from .kernels.benchmark.cpu_report import cpu_report as cpu_report
+from .kernels.benchmark.model_lab import measure_model as measure_model
+from .kernels.benchmark.model_report import model_report as model_report, model_verdict as model_verdict
 from .kernels.benchmark.plot import benchmark_plot as benchmark_plot
 from .kernels.benchmark.report import benchmark_report as benchmark_report
 from .kernels.benchmark.run import measure_kernels as measure_kernels
@@ -72,6 +92,7 @@ from .reuse.panel import ReusePanel as ReusePanel
 from .reuse.rows import rmsnorm_traffic as rmsnorm_traffic, softmax_traffic as softmax_traffic
 from .reuse.sweep_report import sweep_report as sweep_report
 from .show.machine import machine_report as machine_report
+from .show.workshop import workshop as workshop
 from .traffic.epilogue import epilogue_plans as epilogue_plans
 from .traffic.exercises import (
     check_swiglu_saved as check_swiglu_saved,

@@ -20,8 +20,13 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 # Not the learner's own cache of compiler reports, but one that all processes of this run share.
 os.environ.setdefault("LESSONS_CACHE", str(Path(tempfile.gettempdir(), f"lessons-tests-{os.getpid()}")))
 
+# No test leaves a progress file behind; those about the file choose one of their own.
+os.environ["LESSONS_PROGRESS"] = "off"
+os.environ["LESSONS_WORKSHOP"] = "0"
+
 # Machines that run tests are busy: an example that takes long is no fault.
 settings.register_profile("course", deadline=None)
+settings.register_profile("fewer", deadline=None, max_examples=25)  # make test-pythons
 settings.load_profile("course")
 
 

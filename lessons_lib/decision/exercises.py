@@ -8,6 +8,8 @@ from lessons_lib.decision.ledger import layout_ledger
 from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake, ValueExercise
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
 
+_LESSON = "03"
+
 
 def veto_vote() -> Vote:
     """The guess before the panel: may a fusion that needs a layout conversion still be done; ``value`` is a word."""
@@ -21,7 +23,7 @@ def veto_vote() -> Vote:
         (Text(zh="能，而且一定划算", en="yes, and it surely pays"), "pays"),
         (Text(zh="能，划不划算要算账", en="yes; whether it pays has to be worked out"), "ledger"),
     )
-    return Vote(words, options)
+    return Vote(words, options, key="veto_vote", lesson=_LESSON)
 
 
 # -- exercise 1: a function -------------------------------------------------------------------------------------
@@ -95,6 +97,8 @@ _NET = FunctionExercise(
         zh="每次都要转换时，calls 提得出来：2 × 张量大于每次省下的，就永远打不平。",
         en="When every call converts, calls factors out: if 2 x tensor exceeds what a call saves, it never breaks even.",
     ),
+    key="check_net_bytes",
+    lesson=_LESSON,
 )
 
 
@@ -123,6 +127,8 @@ _BREAK_EVEN = ValueExercise(
         Text(zh="96 ÷ 6。", en="96 / 6."),
     ),
     done=Text(zh="第 16 次调用打平，第 17 次起净省。", en="Even at call 16, ahead from call 17 on."),
+    key="check_break_even",
+    lesson=_LESSON,
 )
 
 
@@ -136,7 +142,7 @@ def check_break_even(attempt: object) -> Feedback:
 
 def decision_quiz() -> Quiz:
     """Three questions on what conditions say, on equality, and on what nobody has checked."""
-    return Quiz([_equality(), _unchecked(), _proof()])
+    return Quiz([_equality(), _unchecked(), _proof()], key="decision_quiz", lesson=_LESSON)
 
 
 def _equality() -> Question:

@@ -46,6 +46,8 @@ class DecisionPanel(Panel):
     ``result`` is a ``Decision``.
     """
 
+    lesson = "03"
+
     semantics_match = _status_buttons("semantics_match")
     shape_supported = _status_buttons("shape_supported")
     onchip_fit = _status_buttons("onchip_fit")
@@ -53,8 +55,15 @@ class DecisionPanel(Panel):
 
     def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
         self._evidence = decide(evidence)
+        self._all_seen = len({item.condition for item in self._evidence.evidence}) == len(CONDITIONS)
+        if self._all_seen:
+            self.lesson = "05"  # where a kernel's whole evidence is gathered
         super().__init__()
         self.set(**{str(name): status for name, status in self._evidence.statuses.items()})
+
+    def guess_name(self) -> str:
+        # What one piece of evidence decides is another question than what all four do.
+        return f"{super().guess_name()}.evidence" if self._all_seen else super().guess_name()
 
     def compute(self) -> Decision:
         given = []
@@ -97,6 +106,8 @@ _LAYOUT_NOTE = Text(
 
 class LayoutPanel(Panel):
     """A re-ordered tensor, what the fusion saves a call, and when the conversion is paid. ``result``: a ``LayoutLedger``."""
+
+    lesson = "03"
 
     reordered_tensor_bytes = Parameter(
         lambda: size_slider(
@@ -166,6 +177,8 @@ _COMPILE_NOTE = Text(
 
 class CompilePanel(Panel):
     """Seconds of compiling against what each call saves. ``result``: a ``CompileLedger``."""
+
+    lesson = "03"
 
     compile_seconds = Parameter(lambda: int_slider(Text(zh="编译秒数", en="seconds to compile"), 4, 0, 60))
     saved_us = Parameter(lambda: int_slider(Text(zh="每次调用省 µs", en="µs saved per call"), 86, 0, 500))

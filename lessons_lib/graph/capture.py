@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, require_choice, require_int, require_items, require_name, shown
+from lessons_lib.graph.arguments import Arguments
 from lessons_lib.graph.aten import AtenCall, Operand, Traits, traits_of
 from lessons_lib.graph.eager_view import EagerOp, eager_graph
 from lessons_lib.graph.fx_nodes import is_getitem, line_of, schema_says_view, short_name
 from lessons_lib.graph.opgraph import DTYPE_BYTES, GraphOp, GraphTensor, OpGraph
-from lessons_lib.graph.refusals import Line, no_operators, size_depends_on_data, value_leaves_tensor
+from lessons_lib.graph.refusals import (
+    Line,
+    no_operators,
+    refusal_of,
+    size_depends_on_data,
+    value_leaves_tensor,
+    without_plain_memory,
+)
 from lessons_lib.graph.torch_import import require_torch
 from lessons_lib.graph.tracing import Trace, TracedInput, trace
 
 _NOT_TENSOR = object()
+_MOST_BYTES = 2**63
+_BLANK = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,13 @@ class FakeSpec:
         name = str(self.dtype).removeprefix("torch.")
         require_choice("dtype", name, DTYPE_BYTES)
         object.__setattr__(self, "dtype", name)
+        most = max((prod(self.shape) * DTYPE_BYTES[name], *self.shape))
+        if most >= _MOST_BYTES:
+            raise bad_argument(
+                "shape",
+                zh=f"{shown(self.shape)} 太大了，没有张量能有 2**63 字节",
+                en=f"{shown(self.shape)} is too large: no tensor has 2**63 bytes",
+            )
 
 
 def fake(shape: Sequence[int], dtype: Any = "float32") -> FakeSpec:
@@ -117,8 +135,14 @@ def capture(
             zh=f"需要函数或 nn.Module，收到的是 {given}",
             en=f"it must be a function or an nn.Module, got {given}",
         )
-    called = getattr(function, "__name__", type(function).__name__)
-    title = require_name("name", called.strip("<>") if name is None else name)
+    title = _called(function) if name is None else require_name("name", name)
+    for argument, item in Arguments.of(torch, function).leaves(examples, dict(kwargs or {})):
+        if isinstance(item, torch.Tensor) and not _has_plain_memory(torch, item):
+            raise bad_argument(
+                argument,
+                zh="它是稀疏、量化或嵌套的张量，字节数不由形状和 dtype 决定；请用普通（稠密）的张量",
+                en="it is sparse, quantized or nested, so its bytes do not follow from shape and dtype; use a dense tensor",
+            )
     given_args, given_kwargs = _without_data(torch, (examples, dict(kwargs or {})))
     return _Reader(torch, trace(function, given_args, given_kwargs)).captured(title)
 
@@ -145,6 +169,17 @@ def evaluate(captured: Captured, *inputs: Any, **kwargs: Any) -> Any:
     return _Evaluation(torch, captured.core, captured.program).run(inputs, kwargs)
 
 
+def _called(function: Callable[..., Any]) -> str:
+    """A function's name, or its type's where it has none that is good for a title."""
+    name = getattr(function, "__name__", None)
+    return (name.strip("<>").strip() if isinstance(name, str) else "") or type(function).__name__
+
+
+def _has_plain_memory(torch: Any, value: Any) -> bool:
+    """Whether a tensor's bytes are its elements times their size."""
+    return value.layout == torch.strided and not value.is_quantized and not value.is_nested
+
+
 def _without_data(torch: Any, tree: Any) -> Any:
     """Example inputs with every tensor and ``FakeSpec`` as a fake tensor, all of one mode."""
     mode = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode(allow_non_fake_inputs=True)
@@ -160,7 +195,10 @@ def _without_data(torch: Any, tree: Any) -> Any:
             return mode.from_tensor(item)
         return item
 
-    return torch.utils._pytree.tree_map(made, tree)
+    try:
+        return torch.utils._pytree.tree_map(made, tree)
+    except Exception as error:  # a kind of tensor that has no fake one
+        raise refusal_of(error, None) from None
 
 
 # -- from nodes to operators ----------------------------------------------------------------------------------
@@ -174,6 +212,7 @@ class _Reader:
         self.names: dict[Any, str] = {}  # node of a tensor -> its name
         self.tensors: dict[str, GraphTensor] = {}
         self.code: dict[str, str] = {}
+        self.blank: list[str] = []  # memory that nothing has been written to
         self.live = {node.name: node for node in traced.nodes}
 
     def captured(self, title: str) -> Captured:
@@ -187,11 +226,15 @@ class _Reader:
                 taken.add(name)
                 inputs.append(name)
                 self._tensor(given.node, name, given.value)
+                self._count_once(name, given.value)
         ops = [op for node in self.traced.nodes if not is_getitem(node) for op in self._op(node)]
         outputs = tuple(dict.fromkeys(self.names[node] for node in self.traced.outputs))
         if not any(op.kind != "view" for op in ops):
             raise no_operators()
-        core = OpGraph(title, tuple(ops), tuple(self.tensors.values()), tuple(inputs), outputs)
+        read = {*outputs, *(tensor for op in ops for tensor in op.inputs)}
+        inputs += [name for name in self.blank if name in read]
+        tensors = tuple(tensor for name, tensor in self.tensors.items() if name in read or name not in self.blank)
+        core = OpGraph(title, tuple(ops), tensors, tuple(inputs), outputs)
         eager = eager_graph(core, self._eager_ops())
         notes = (_SCATTERED.format(places=", ".join(line.place for line in self.traced.scattered)),)
         program = Program(self.traced, MappingProxyType(self.names))
@@ -209,6 +252,9 @@ class _Reader:
             self._tensor(pick, pick.name, value, line)
             outputs.append(pick)
         if not outputs:
+            return []
+        if short_name(node.target) in _BLANK:
+            self._leave_blank(node)
             return []
         traits = self._traits(node, outputs)
         eager = unit.name if unit is not None and traits.kind != "view" else ""
@@ -282,11 +328,25 @@ class _Reader:
     def _tensor(self, node: Any, name: str, value: Any, line: Line | None = None) -> None:
         if not all(isinstance(extent, int) for extent in value.shape):
             raise size_depends_on_data(line)
+        if not _has_plain_memory(self.torch, value):
+            raise without_plain_memory(line)
         shape = tuple(int(extent) for extent in value.shape)
         dtype = str(value.dtype).removeprefix("torch.")
         tensor = GraphTensor(name, shape, dtype, 0)
         self.names[node] = name
         self.tensors[name] = GraphTensor(name, shape, dtype, tensor.numel * int(value.dtype.itemsize))
+
+    def _count_once(self, name: str, value: Any) -> None:
+        """An input that was expanded has fewer bytes than elements: along its strides of 0 it is the same ones again."""
+        extents = zip(value.shape, value.stride(), strict=True)
+        held = prod(int(extent) for extent, stride in extents if stride or not extent)
+        self.tensors[name] = replace(self.tensors[name], bytes=held * int(value.dtype.itemsize))
+
+    def _leave_blank(self, node: Any) -> None:
+        """``torch.empty`` launches nothing and there is nothing to read in it: an input of no bytes, if anything."""
+        name = self.names[node]
+        self.tensors[name] = replace(self.tensors[name], bytes=0)
+        self.blank.append(name)
 
     def _eager_ops(self) -> dict[str, EagerOp]:
         return {unit.name: EagerOp(unit.label, unit.place) for unit in self.traced.unit_of.values()}
@@ -329,6 +389,9 @@ class _Evaluation:
         for given in trace.inputs:
             if given.node in names:
                 self.data[names[given.node]] = self._given(given, names[given.node], flat)
+        for name in self.core.inputs:
+            if name not in self.data:  # ``torch.empty``
+                self.data[name] = self._zeros(name)
         with self.torch.no_grad():
             for name in self.core.order:
                 self._run_op(self.core.op(name))
@@ -355,6 +418,10 @@ class _Evaluation:
             )
         return value
 
+    def _zeros(self, name: str) -> Any:
+        value = next(node for node, known in self.program.names.items() if known == name).meta["val"]
+        return self.torch.zeros(tuple(value.shape), dtype=value.dtype)
+
     def _run_op(self, op: GraphOp) -> None:
         node, allowed = self.nodes[op.name], set(op.inputs)
 
@@ -364,8 +431,7 @@ class _Evaluation:
             name = self.program.names[source]
             if name in allowed:
                 return self.data[name]
-            shape, dtype = self.core.tensor(name).shape, self.core.tensor(name).dtype
-            return self.torch.full(shape, 0, dtype=getattr(self.torch, dtype))  # only its shape may matter
+            return self._zeros(name)  # only its shape may matter
 
         arguments = self.torch.fx.node.map_arg((node.args, node.kwargs), tensor)
         result = node.target(*arguments[0], **arguments[1])

@@ -108,12 +108,12 @@ class CompilerGroups:
 _CPU = Text(
     zh="这是 PyTorch {version} 的 Inductor 在 CPU 上的结果：{groups} 组，生成的代码里共 {launches} 次调用。CPU 的代码生成器会把"
     "前后相邻的几组循环放进同一个函数，每组仍各自读写内存；GPU 的调度器不同，分组和个数都可能不一样。",
-    en="This is what Inductor of PyTorch {version} does for the CPU: {groups} groups, {launches} calls in the generated "
-    "code. The CPU's code generator puts neighbouring groups of loops into one function, though each still goes through "
+    en="This is what Inductor of PyTorch {version} does for the CPU; groups: {groups}, calls in the generated code: "
+    "{launches}. The CPU's code generator puts neighbouring groups of loops into one function, though each still goes through "
     "memory by itself; the GPU's scheduler is another one and may group differently.",
 )
 _GPU = Text(
     zh="这是 PyTorch {version} 的 Inductor 在 GPU 上的结果：{groups} 组，共 {launches} 次启动。CPU 的调度器可能分得不一样。",
-    en="This is what Inductor of PyTorch {version} does for the GPU: {groups} groups, {launches} launches. The CPU's "
+    en="This is what Inductor of PyTorch {version} does for the GPU; groups: {groups}, launches: {launches}. The CPU's "
     "scheduler may group differently.",
 )

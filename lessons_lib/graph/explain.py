@@ -30,7 +30,14 @@ from lessons_lib.graph.rules import never_together
 
 
 def explain(
-    graph: OpGraph, a: str, b: str, grouping: Grouping, gpu: Gpu, *, block_rows: int = BLOCK_ROWS
+    graph: OpGraph,
+    a: str,
+    b: str,
+    grouping: Grouping,
+    gpu: Gpu,
+    *,
+    block_rows: int = BLOCK_ROWS,
+    multi_pass: bool = False,
 ) -> tuple[Text, ...]:
     """Why operators ``a`` and ``b`` are, or are not, in one kernel of ``grouping``.
 
@@ -40,17 +47,39 @@ def explain(
         or what it would save or cost, and what else could be merged where the two kernels as a whole cannot. Bytes and
         launches are those of the whole grouping before and after.
 
-    Recompute is not considered: an operator has one kernel.
+    Recompute is not considered: an operator has one kernel. With ``multi_pass`` kernels may go over their rows several
+    times: what breaks only the rule that a row must fit counts as legal.
 
     Raises:
         ValueError: an operator that the graph lacks, a view, the same operator twice, or as ``grouping.check``.
     """
-    asked = _Question(graph, a, b, grouping, gpu, block_rows)
+    asked = _Question(graph, a, b, grouping, gpu, block_rows, multi_pass)
     return tuple(asked.together() if grouping.index_of(a) == grouping.index_of(b) else asked.apart())
 
 
+def instead(
+    graph: OpGraph,
+    a: str,
+    b: str,
+    grouping: Grouping,
+    gpu: Gpu,
+    *,
+    block_rows: int = BLOCK_ROWS,
+    multi_pass: bool = False,
+) -> tuple[Text, ...]:
+    """What can be done where merging the kernels of ``a`` and ``b`` would break a rule: the end of ``explain``'s answer.
+
+    Raises:
+        ValueError: as ``explain``.
+    """
+    asked = _Question(graph, a, b, grouping, gpu, block_rows, multi_pass)
+    return () if asked.home_a == asked.home_b else tuple(asked.instead())
+
+
 class _Question:
-    def __init__(self, graph: OpGraph, a: str, b: str, grouping: Grouping, gpu: Gpu, block_rows: int) -> None:
+    def __init__(
+        self, graph: OpGraph, a: str, b: str, grouping: Grouping, gpu: Gpu, block_rows: int, multi_pass: bool
+    ) -> None:
         for argument, name in (("a", a), ("b", b)):
             if graph.op(name).kind == "view":
                 raise bad_argument(
@@ -61,10 +90,11 @@ class _Question:
         if a == b:
             raise bad_argument("b", zh=f"和 a 是同一个算子 {a!r}", en=f"it is the same operator as a, {a!r}")
         self.graph, self.grouping, self.gpu, self.block_rows = graph, grouping, gpu, block_rows
+        self.multi_pass = multi_pass
         self.wiring = graph.wiring
         self.a, self.b = (a, b) if self.wiring.ids[a] < self.wiring.ids[b] else (b, a)
+        self.cost = self._cost(grouping)  # refuses one of another graph
         self.home_a, self.home_b = grouping.index_of(self.a), grouping.index_of(self.b)
-        self.cost = self._cost(grouping)
 
     # -- one kernel ------------------------------------------------------------------------------------------
 
@@ -73,7 +103,7 @@ class _Question:
         size = len(self.grouping.groups[self.home_a])
         says = [_ONE_KERNEL.format(a=self.a, b=self.b, n=self.home_a + 1, size=size), self._inside()]
         apart = cut(self.graph, self.grouping, self.a, self.b)
-        says.append(_IF_CUT.format(b=self.b, change=_change(self.cost, self._cost(apart))))
+        says.append(_IF_CUT.format(b=self.b, change=change_words(self.cost, self._cost(apart))))
         says += [_BROKEN.format(text=problem.text) for problem in self._problems(self.grouping, self.home_a)]
         return says + self._marks(self.grouping, self.home_a)
 
@@ -102,16 +132,23 @@ class _Question:
         says = [_TWO_KERNELS.format(a=self.a, i=self.home_a + 1, b=self.b, j=self.home_b + 1), self._between()]
         merged = fuse(self.graph, self.grouping, self.a, self.b)
         home = merged.index_of(self.a)
-        problems = _telling(self._problems(merged, home))
-        change = _change(self.cost, self._cost(merged))
+        problems = telling(self._problems(merged, home))
         if not problems:
+            change = change_words(self.cost, self._cost(merged))
             return [*says, _MERGE_LEGAL.format(change=change), *self._marks(merged, home)]
-        says += [_MERGE_BREAKS.format(text=problem.text) for problem in problems]
+        return says + [_MERGE_BREAKS.format(text=problem.text) for problem in problems] + self.instead()
+
+    def instead(self) -> list[Text]:
+        """What could be done where one kernel for both breaks a rule; nothing where it breaks none."""
+        merged = fuse(self.graph, self.grouping, self.a, self.b)
+        problems = telling(self._problems(merged, merged.index_of(self.a)))
+        if not problems:
+            return []
         if all(problem.multi_pass for problem in problems):
-            return [*says, _IN_PASSES.format(change=change)]
+            return [_IN_PASSES.format(change=change_words(self.cost, self._cost(merged)))]
         if self._never():
-            return [*says, _NEVER.format(a=self.a, b=self.b)]
-        return says + self._other_ways(problems)
+            return [_NEVER.format(a=self.a, b=self.b)]
+        return self._other_ways(problems)
 
     def _between(self) -> Text:
         wiring, first, last = self.wiring, self.wiring.ids[self.a], self.wiring.ids[self.b]
@@ -133,30 +170,31 @@ class _Question:
 
     def _other_ways(self, problems: Sequence[Problem]) -> list[Text]:
         """What could be merged instead, the first way that is legal: all in between as well, or only one of the two."""
-        for words, other in self._proposals(problems):
+        for words, names, other in self._proposals(problems):
             homes = sorted({other.index_of(self.a), other.index_of(self.b)})
             if not any(self._problems(other, home) for home in homes):
-                says = [words.format(change=_change(self.cost, self._cost(other)))]
+                says = [words.format(**names, change=change_words(self.cost, self._cost(other)))]
                 return says + [text for home in homes for text in self._marks(other, home)]
         return []
 
-    def _proposals(self, problems: Sequence[Problem]) -> list[tuple[Text, Grouping]]:
-        groups, found = self.grouping.groups, []
+    def _proposals(self, problems: Sequence[Problem]) -> list[tuple[Text, dict[str, object], Grouping]]:
+        """Words, what to fill in, and the grouping they speak of."""
+        groups = self.grouping.groups
+        found: list[tuple[Text, dict[str, object], Grouping]] = []
         if any(problem.rule == "cycle" for problem in problems):
             between = self._kernels_between()
             others = tuple(name for index in between for name in groups[index])
             rest = [g for i, g in enumerate(groups) if i not in (self.home_a, self.home_b, *between)]
             whole = (*groups[self.home_a], *groups[self.home_b], *others)
-            words = _WITH_BETWEEN.format(others=_listed(others), change="{change}")
-            found.append((words, grouping_of(self.graph, [*rest, whole])))
+            found.append((_WITH_BETWEEN, {"others": _listed(others)}, grouping_of(self.graph, [*rest, whole])))
         for mover, source, target in ((self.b, self.home_b, self.home_a), (self.a, self.home_a, self.home_b)):
             moved = [
                 tuple(n for n in g if n != mover) if i == source else (*g, mover) if i == target else g
                 for i, g in enumerate(groups)
             ]
-            words = _MOVE_ONE.format(op=mover, n=target + 1, change="{change}")
             if len(groups[source]) > 1:
-                found.append((words, grouping_of(self.graph, [g for g in moved if g])))
+                names: dict[str, object] = {"op": mover, "n": target + 1}
+                found.append((_MOVE_ONE, names, grouping_of(self.graph, [g for g in moved if g])))
         return found
 
     def _kernels_between(self) -> list[int]:
@@ -185,7 +223,8 @@ class _Question:
     def _problems(self, grouping: Grouping, group: int) -> list[Problem]:
         """What is wrong with one group, and every cycle: it concerns all who wait."""
         found = check(self.graph, grouping, self.gpu, block_rows=self.block_rows)
-        return [problem for problem in found if problem.group == group or problem.rule == "cycle"]
+        broken = [problem for problem in found if not (self.multi_pass and problem.multi_pass)]
+        return [problem for problem in broken if problem.group == group or problem.rule == "cycle"]
 
     def _marks(self, grouping: Grouping, group: int) -> list[Text]:
         found = marks(self.graph, grouping, self.gpu, block_rows=self.block_rows)
@@ -210,7 +249,7 @@ class _Question:
         return _listed([f"{self.wiring.tensor_names[r]} ({format_bytes(self.wiring.sizes[r])})" for r in roots])
 
 
-def _telling(problems: list[Problem]) -> list[Problem]:
+def telling(problems: list[Problem]) -> list[Problem]:
     """The problems worth telling: beside a cycle, that operators are not connected or differ in size is its echo."""
     if all(problem.rule != "cycle" for problem in problems):
         return problems
@@ -226,7 +265,7 @@ def _listed(names: Sequence[str]) -> str:
 _MOST_LISTED = 6
 
 
-def _change(before: Cost, after: Cost) -> Text:
+def change_words(before: Cost, after: Cost) -> Text:
     """From one grouping to another: bytes and launches, each with the difference."""
     return _CHANGE.format(
         traffic=_traffic_change(before.total_bytes, after.total_bytes),
@@ -269,19 +308,19 @@ _ONE_KERNEL = Text(
     en="{a} and {b} are in one kernel: number {n}, of {size} operators.",
 )
 _ON_CHIP = Text(
-    zh="它们之间的 {tensors} 留在片上，不写出也不读回。",
+    zh="它们之间的张量 {tensors} 留在片上，不写出也不读回。",
     en="What passes between them stays on chip, neither written nor read back: {tensors}.",
 )
 _ON_CHIP_AND_WRITTEN = Text(
-    zh="它们之间经过 {tensors}，都不用读回；其中 {written} 外面还要用，所以照样写出一次。",
+    zh="它们之间的张量 {tensors} 都不用读回；其中 {written} 外面还要用，所以照样写出一次。",
     en="What passes between them is not read back: {tensors}. Of that, {written} is needed outside and written once.",
 )
 _SIDE_BY_SIDE = Text(
-    zh="{a} 和 {b} 谁也不依赖谁，但都要读 {shared}：在一个核函数里只读一次。",
+    zh="{a} 和 {b} 谁也不依赖谁，但都要读张量 {shared}：在一个核函数里只读一次。",
     en="Neither of {a} and {b} needs the other, but both read {shared}: one kernel reads it once.",
 )
 _BOTH_USE = Text(
-    zh="{a} 和 {b} 谁也不依赖谁，但都要用 {shared}：它就在片上算出，两边都不用读回。",
+    zh="{a} 和 {b} 谁也不依赖谁，但都要用张量 {shared}：它就在片上算出，两边都不用读回。",
     en="Neither of {a} and {b} needs the other, but both use {shared}: it is made on chip, and neither reads it back.",
 )
 _INDIRECT = Text(
@@ -290,7 +329,7 @@ _INDIRECT = Text(
 )
 _IF_CUT = Text(
     zh="如果在 {b} 之前切开：{change}。",
-    en="Cut before {b}: {change}.",
+    en="If it were cut before {b}: {change}.",
 )
 _BROKEN = Text(
     zh="不过这个核函数违反了规则：{text}",
@@ -301,11 +340,11 @@ _TWO_KERNELS = Text(
     en="{a} is in kernel {i}, {b} in kernel {j}.",
 )
 _THROUGH_MEMORY = Text(
-    zh="{a} 把 {tensors} 写进显存，{b} 再读回来。",
+    zh="{a} 把张量 {tensors} 写进显存，{b} 再读回来。",
     en="{a} writes {tensors} to device memory, and {b} reads it back.",
 )
 _BOTH_READ = Text(
-    zh="两个核函数各读一次 {shared}。",
+    zh="两个核函数各读一次张量 {shared}。",
     en="Each of the two kernels reads {shared}.",
 )
 _FAR = Text(
@@ -322,21 +361,21 @@ _MERGE_LEGAL = Text(
 )
 _MERGE_BREAKS = Text(
     zh="合成一个核函数会违反规则：{text}",
-    en="One kernel for both would break a rule: {text}",
+    en="One kernel for both would break a rule. {text}",
 )
 _IN_PASSES = Text(
-    zh="若容许多趟扫描（归约之后把数据重新读一遍）：{change}。",
+    zh="如果允许多扫几趟（归约之后把数据重新读一遍）：{change}。",
     en="With several passes, reading the data again after the reduction: {change}.",
 )
 _NEVER = Text(
     zh="问题就出在 {a} 和 {b} 这两个算子上：换一种分组也不行。",
-    en="It is these two, {a} and {b}, that do not go together: no other grouping changes that.",
+    en="{a} and {b} themselves cannot share a kernel: no other grouping changes that.",
 )
 _WITH_BETWEEN = Text(
     zh="把中间的 {others} 也并进来就合法了：{change}。",
     en="With what lies between in the kernel as well ({others}) it would be legal: {change}.",
 )
 _MOVE_ONE = Text(
-    zh="只把 {op} 移到第 {n} 个核函数则是合法的：{change}。",
+    zh="只把 {op} 移到第 {n} 个核函数就合法了：{change}。",
     en="Moving {op} alone to kernel {n} would be legal: {change}.",
 )

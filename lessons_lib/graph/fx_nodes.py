@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from lessons_lib.graph.refusals import Line
 
 _OWN_FILES = {str(Path(__file__).with_name(name)) for name in ("tracing.py", "capture.py", "fx_nodes.py")}
+_STDLIB = Path(sysconfig.get_paths()["stdlib"])
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)\n\s*(?P<code>.*)')
 
 
@@ -26,8 +28,12 @@ def is_view(node: Any) -> bool:
     """Whether a node's outputs are views of its first input, by its schema."""
     if is_getitem(node):
         return is_view(node.args[0])
-    name = short_name(node.target)
-    return name == "_unsafe_view" or schema_says_view(node.target)
+    return launches_nothing(node.target)
+
+
+def launches_nothing(operator: Any) -> bool:
+    """Whether an operator only looks at its input in another way; ``_unsafe_view`` does not admit it in its schema."""
+    return short_name(operator) == "_unsafe_view" or schema_says_view(operator)
 
 
 def schema_says_view(operator: Any) -> bool:
@@ -79,8 +85,9 @@ def learner_line(error: BaseException) -> Line | None:
 def _is_learners(file: str) -> bool:
     if file in _OWN_FILES or file.startswith("<"):
         return False
-    parts = Path(file).parts
-    return "torch" not in parts or not any(part in ("site-packages", "dist-packages") for part in parts)
+    path = Path(file)
+    installed = any(part in ("site-packages", "dist-packages") for part in path.parts)
+    return "torch" not in path.parts if installed else not path.is_relative_to(_STDLIB)
 
 
 def is_scatter(node: Any) -> bool:

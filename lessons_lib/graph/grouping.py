@@ -67,6 +67,7 @@ calculation for softmax", 2018.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -75,7 +76,7 @@ from typing import get_args
 from lessons_lib.base.gpus import Gpu, require_gpu
 from lessons_lib.base.roofline import Interval, program_interval
 from lessons_lib.base.text import Text
-from lessons_lib.base.validate import bad_argument, require_int, require_items, require_name, shown
+from lessons_lib.base.validate import bad_argument, require_int, require_items, require_name, require_real, shown
 from lessons_lib.graph.merging import Merger, Policy
 from lessons_lib.graph.opgraph import OpGraph
 from lessons_lib.graph.quotient import Quotient
@@ -284,6 +285,28 @@ def fuse(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
     return _grouping(graph.wiring, [*rest, sorted({*ids[one], *ids[other]})])
 
 
+def fuse_across(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
+    """``fuse``, together with every kernel on a way between the two; legal or not.
+
+    Two GEMMs with a softmax between them can share a kernel, but no pair of neighbours on the way there can.
+
+    Raises:
+        ValueError: as ``fuse``.
+    """
+    ids = _ids(graph.wiring, grouping)
+    home = {op: index for index, group in enumerate(ids) for op in group}
+    onward: dict[int, set[int]] = {index: set() for index in range(len(ids))}
+    backward: dict[int, set[int]] = {index: set() for index in range(len(ids))}
+    for op, index in home.items():
+        for reader in graph.wiring.succs[op]:
+            onward[index].add(home[reader])
+            backward[home[reader]].add(index)
+    ends = {grouping.index_of(a), grouping.index_of(b)}
+    inside = ends | (_reached(ends, onward) & _reached(ends, backward))
+    rest = [group for index, group in enumerate(ids) if index not in inside]
+    return _grouping(graph.wiring, [*rest, sorted(op for index in inside for op in ids[index])])
+
+
 def cut(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
     """``grouping`` with the kernel of ``a`` and ``b`` cut before the later one.
 
@@ -297,13 +320,16 @@ def cut(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
     index = grouping.index_of(a)
     if index != grouping.index_of(b) or a == b:
         return grouping
-    first = max(wiring.ids[a], wiring.ids[b])
-    behind = {first}
-    for op in ids[index]:
+    return _grouping(wiring, [*ids[:index], *halves(wiring, ids[index], a, b), *ids[index + 1 :]])
+
+
+def halves(wiring: Wiring, group: Sequence[int], a: str, b: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A group (ascending) in two: without the later of its operators ``a`` and ``b`` and what depends on that; these."""
+    behind = {max(wiring.ids[a], wiring.ids[b])}
+    for op in group:
         if any(p in behind for p in wiring.preds[op]):
             behind.add(op)
-    halves = [[op for op in ids[index] if op not in behind], sorted(behind)]
-    return _grouping(wiring, [*ids[:index], *halves, *ids[index + 1 :]])
+    return tuple(op for op in group if op not in behind), tuple(sorted(behind))
 
 
 # -- judging them ---------------------------------------------------------------------------------------------
@@ -363,9 +389,9 @@ def cost(
     """
     kernels = kernels_of(graph, gpu, block_rows)
     groups = tuple(_group_cost(kernels, group) for group in _ids(graph.wiring, grouping))
-    work = [(_fp32_work(kernels, group), group.total_bytes) for group in groups]
-    nothing = Interval(0.0, 0.0)
-    time = program_interval(work, gpu.fp32_flops, gpu.bandwidth, launch_seconds) if work else nothing
+    launching = len(groups) * require_real("launch_seconds", launch_seconds, 0)
+    low, high = (math.fsum(ends) for ends in ([g.time.low for g in groups], [g.time.high for g in groups]))
+    time = Interval(low + launching, high + launching)
     read, write = sum(group.read_bytes for group in groups), sum(group.write_bytes for group in groups)
     return Cost(len(groups), groups, read, write, read + write, sum(group.operations for group in groups), time)
 
@@ -382,6 +408,9 @@ def compulsory_bytes(graph: OpGraph) -> int:
 
 def kernels_of(graph: OpGraph, gpu: Gpu, block_rows: int) -> Kernels:
     """The kernels of ``graph`` on ``gpu``; results are remembered as long as the graph lives."""
+    if not isinstance(graph, OpGraph):
+        given = shown(graph)
+        raise bad_argument("graph", zh=f"需要 OpGraph，收到的是 {given}", en=f"it must be an OpGraph, got {given}")
     gpu, block_rows = require_gpu("gpu", gpu), require_int("block_rows", block_rows, 1)
     known: dict[tuple[str, int], Kernels] = graph.__dict__.setdefault("_kernels", {})
     key = (gpu.name, block_rows)
@@ -417,10 +446,27 @@ def _ids(wiring: Wiring, grouping: Grouping) -> list[tuple[int, ...]]:
     return [tuple(sorted(wiring.ids[name] for name in group)) for group in grouping.groups]
 
 
+def _reached(start: set[int], onward: Mapping[int, set[int]]) -> set[int]:
+    reached, waiting = set[int](), list(start)
+    while waiting:
+        fresh = onward[waiting.pop()] - reached
+        reached |= fresh
+        waiting += fresh
+    return reached
+
+
 def _group_cost(kernels: Kernels, group: tuple[int, ...]) -> GroupCost:
+    """What one kernel costs; remembered, for from one grouping to the next most kernels stay the same."""
+    known: dict[tuple[int, ...], GroupCost] = kernels.__dict__.setdefault("_costs", {})
+    if group not in known:
+        known[group] = _counted(kernels, group)
+    return known[group]
+
+
+def _counted(kernels: Kernels, group: tuple[int, ...]) -> GroupCost:
     wiring, moved = kernels.wiring, kernels.bytes(group)
-    reads = {wiring.tensor_names[root]: size for root, size in moved.reads.items()}
-    writes = {wiring.tensor_names[root]: size for root, size in moved.writes.items()}
+    reads = MappingProxyType({wiring.tensor_names[root]: size for root, size in moved.reads.items()})
+    writes = MappingProxyType({wiring.tensor_names[root]: size for root, size in moved.writes.items()})
     names = tuple(wiring.names[op] for op in group)
     operations = sum(wiring.operations[op] for op in group)
     read, write = sum(reads.values()), sum(writes.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
@@ -41,16 +41,19 @@ class Quotient:
 
     def waiting(self) -> set[int]:
         """The groups that wait for themselves, by position: those on a cycle."""
-        return {index for index in self._sorted()[1] if self._way_back(index) is not None}
+        left = set(self._sorted()[1])
+        return {index for ring in strongly_connected(self.succs, left) if len(ring) > 1 for index in ring}
 
     def cycles(self) -> list[tuple[int, tuple[int, ...], Text]]:
         """For each set of groups that wait for each other: one of them, the operators on the way, and words."""
         found: list[tuple[int, tuple[int, ...], Text]] = []
         told: set[int] = set()
         for index in sorted(self.waiting(), key=lambda i: min(self.groups[i])):
+            if len(self.groups[index]) == 1:
+                continue
             way = self._way_back(index)
             assert way is not None
-            if len(self.groups[index]) == 1 or told & set(way):
+            if told & set(way):
                 continue
             told |= {index, *way}
             found.append(self._told(index, way))
@@ -110,6 +113,46 @@ class Quotient:
                 if self.group_of[succ] == other:
                     return op, succ
         raise AssertionError("groups that are not neighbours")
+
+
+def strongly_connected(succs: Sequence[set[int]], within: set[int]) -> Iterator[list[int]]:
+    """Sets of nodes, each of which reaches all others of its set through nodes of ``within``.
+
+    R. Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1, 1972.
+    """
+    number: dict[int, int] = {}  # in the order of the search
+    lowest: dict[int, int] = {}  # of the open nodes that a node reaches
+    open_nodes: dict[int, None] = {}
+    path: list[tuple[int, Iterator[int]]] = []
+
+    def enter(node: int) -> None:
+        number[node] = lowest[node] = len(number)
+        open_nodes[node] = None
+        path.append((node, iter(succs[node] & within)))
+
+    for root in sorted(within):
+        if root not in number:
+            enter(root)
+        while path:
+            node, others = path[-1]
+            fresh = None
+            for other in others:
+                if other not in number:
+                    fresh = other
+                    break
+                if other in open_nodes:
+                    lowest[node] = min(lowest[node], number[other])
+            if fresh is not None:
+                enter(fresh)
+                continue
+            path.pop()
+            if path:
+                lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[node])
+            if lowest[node] == number[node]:
+                ring: list[int] = []
+                while not ring or ring[-1] != node:
+                    ring.append(open_nodes.popitem()[0])
+                yield ring
 
 
 _WAITS = Text(

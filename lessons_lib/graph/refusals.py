@@ -5,6 +5,7 @@ Pure: errors are told apart by their names and words, so nothing here needs PyTo
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -46,6 +47,9 @@ def refusal_of(error: BaseException, line: Line | None) -> ValueError:
     if isinstance(error, ValueError) and str(error).startswith(_STARTS):
         return error
     name, said = type(error).__name__, str(error)
+    for pattern, words in _WITH_KIND:
+        if (found := pattern.search(said)) is not None:
+            return _refusal(words.format(kind=found["kind"].rpartition(".")[2]), line)
     for names, marks, words in _KNOWN:
         if name in names or any(mark in said for mark in marks):
             return _refusal(words, line)
@@ -74,6 +78,16 @@ def writes_to_input(name: str, line: Line | None, kind: str) -> ValueError:
 def no_operators() -> ValueError:
     """A function that computes nothing."""
     return _refusal(_NOTHING, None)
+
+
+def transformed(line: Line | None) -> ValueError:
+    """A transform of ``torch.func`` on the way."""
+    return _refusal(_TRANSFORMED, line)
+
+
+def without_plain_memory(line: Line | None) -> ValueError:
+    """A sparse, quantized or nested tensor among the results."""
+    return _refusal(_NOT_DENSE, line)
 
 
 def _refusal(words: Text, line: Line | None) -> ValueError:
@@ -134,10 +148,48 @@ _NOTHING = Text(
     en="the function returns nothing that was computed from tensors, so there is no operator. Make sure that it returns "
     "a tensor, and that at least one input is one.",
 )
+_TRANSFORMED = Text(
+    zh="这里用了函数变换（torch.vmap、torch.func.grad、jacrev、jvp 或 flex_attention），变换之后的算子看不到。请把批次那一维"
+    "直接写进运算（例如用 x @ w 或 torch.einsum），注意力用 scaled_dot_product_attention。",
+    en="it transforms a function (torch.vmap, torch.func.grad, jacrev, jvp, or flex_attention), and what operators come "
+    "out of that cannot be seen. Write the batch axis into the operators themselves, with x @ w or torch.einsum, and "
+    "attention as scaled_dot_product_attention.",
+)
+_NOT_DENSE = Text(
+    zh="这里得到一个稀疏、量化或嵌套的张量，它占多少字节不由形状和 dtype 决定，所以算不出来。请改用普通（稠密）的张量。",
+    en="it makes a sparse, quantized or nested tensor, whose bytes do not follow from its shape and dtype, so they cannot "
+    "be counted. Use ordinary, dense tensors.",
+)
+_RETURNS = Text(
+    zh="函数返回了 {kind} 类型的对象，里面的张量看不到。请直接返回张量，或者由张量组成的元组、列表、字典；如果传进来的是类，"
+    "请先创建它的实例，如 model = Model()。",
+    en="the function returns an object of type {kind}, and tensors in it cannot be seen. Return tensors, or a tuple, list "
+    "or dict of them; if what you passed is a class, make an instance first, as in model = Model().",
+)
+_TAKES = Text(
+    zh="示例输入里有 {kind} 类型的对象。请改用形状（例如 (4096, 4096)）、torch 的张量，或者数字、字符串这样的常数。",
+    en="there is an object of type {kind} among the example inputs. Use a shape such as (4096, 4096), a tensor of torch, "
+    "or a constant such as a number or a string.",
+)
+_SCRIPTED = Text(
+    zh="TorchScript（torch.jit）的模块捕获不了。请传入 script 或 trace 之前的那个函数或模块。",
+    en="modules of TorchScript (torch.jit) cannot be captured. Pass the function or module that was scripted or traced.",
+)
+_CUSTOM_WRITES = Text(
+    zh="这个自定义算子原地改写了它的参数。请让它返回新的张量，或者先换成 PyTorch 自带的写法。",
+    en="this custom operator writes to its arguments in place. Let it return new tensors, or use PyTorch's own operators "
+    "instead.",
+)
 _FAILED = Text(
     zh="函数在这些示例输入上就运行不了：{error}: {said}。请先检查示例输入的个数、形状和 dtype。",
     en="the function does not run on these example inputs: {error}: {said}. Check how many there are, their shapes and "
     "their dtypes.",
+)
+
+# What a message says about a type, and what to say about it.
+_WITH_KIND: tuple[tuple[re.Pattern[str], Text], ...] = (
+    (re.compile(r"Found <class '(?P<kind>[^']+)'> in output"), _RETURNS),
+    (re.compile(r"Unsupported input type <class '(?P<kind>[^']+)'>"), _TAKES),
 )
 
 # Names of errors, words in their messages, what to say; the first that fits.
@@ -147,6 +199,9 @@ _KNOWN: tuple[tuple[frozenset[str], tuple[str, ...], Text], ...] = (
         ("no fake impl registered", "register_fake", "no fake impl"),
         _CUSTOM,
     ),
+    (frozenset(), ("TransformType::",), _TRANSFORMED),
+    (frozenset(), ("Exporting a ScriptModule",), _SCRIPTED),
+    (frozenset(), ("custom (non-ATen) operator whose output has alias annotations",), _CUSTOM_WRITES),
     (frozenset({"DynamicOutputShapeException"}), (), _SIZE),
     (frozenset({"DataDependentOutputException"}), ("Cannot call numel() on tensor",), _ITEM),
     (

@@ -6,19 +6,19 @@ from lessons_lib.base.text import Text
 
 OPAQUE = Text(
     zh="{op} 是不透明算子（库函数，或编译器看不进去的代码），只能独占一个核函数。",
-    en="{op} is opaque: a library call, or code that no compiler looks into. It has a kernel of its own.",
+    en="{op} is opaque: a library call, or code that no compiler looks into. It must have a kernel of its own.",
 )
 DIFFERENT_ROWS = Text(
-    zh="{a} 在 {a_shape} 上归约轴 {a_axes}，{b} 在 {b_shape} 上归约轴 {b_axes}：两者的行不是同一批。一个核函数的线程块"
+    zh="{a} 把 {a_shape} 沿轴 {a_axes} 归约，{b} 把 {b_shape} 沿轴 {b_axes} 归约：两者的行不是同一批。一个核函数的线程块"
     "按一种行来分工，归约要等一整行算完；换一种行，就要等别的线程块，而核函数内部不能等。",
-    en="{a} reduces axes {a_axes} of {a_shape}, {b} reduces axes {b_axes} of {b_shape}: their rows differ. A kernel "
-    "deals out one kind of row to its thread blocks; the other kind would have to wait for other blocks, and within a "
-    "kernel there is no such wait.",
+    en="{a} reduces axes {a_axes} of {a_shape}, {b} reduces axes {b_axes} of {b_shape}: their rows differ. A "
+    "kernel divides one kind of row among its thread blocks; for the other kind, a block would have to wait for "
+    "other blocks, which it cannot do within a kernel.",
 )
 OTHER_ROWS = Text(
     zh="{op} 的一个元素要用到 {origin} 在别的行上的结果，而那些行由别的线程块归约；核函数内部等不到它们全部算完。",
-    en="One element of {op} needs what {origin} makes of other rows, which other thread blocks reduce; within a kernel "
-    "there is no waiting until all of them are done.",
+    en="One element of {op} needs what {origin} makes of other rows, which other thread blocks reduce; within a "
+    "kernel, a block cannot wait until all of them are done.",
 )
 ACROSS_ROWS = Text(
     zh="{op} 跨行归约，而 {origin} 的各行分散在不同的线程块里；要先全部写出，再由下一个核函数读回来。",
@@ -40,16 +40,16 @@ MOVED_TOGETHER = Text(
     en="{op} rearranges what {origin} makes together with other data, but a thread block has only its own rows or tile.",
 )
 TILE_STRETCHED = Text(
-    zh="{op} 的输出比 {origin} 的结果大：尾声只能逐个处理手里那块结果，不能把它展开成更大的张量。",
+    zh="{op} 的输出比 {origin} 的结果大：尾声只能对手里那块结果逐个元素地算，不能把它展开成更大的张量。",
     en="The output of {op} is larger than what {origin} makes: an epilogue works on its own tile, element by element, "
     "and cannot stretch it.",
 )
 THREE_GEMMS = Text(
     zh="{op} 是这个核函数里的第三个矩阵乘；两个已经只能手写，三个放不下。",
-    en="{op} is the third GEMM in this kernel; two are possible by hand only, three are not.",
+    en="{op} is the third GEMM in this kernel; two are possible only by hand, three not at all.",
 )
 GEMM_AND_REDUCTION = Text(
-    zh="矩阵乘的一个线程块手里只有结果的一小块，一行散在许多块里，归约不到整行；只有像注意力那样夹在两个矩阵乘之间、"
+    zh="矩阵乘的一个线程块手里只有结果的一小块，一行散在许多块里，凑不齐，没法归约；只有像注意力那样夹在两个矩阵乘之间、"
     "边算边归约时才行。",
     en="A thread block of a GEMM has one tile of the result, and a row is spread over many tiles, so it cannot be "
     "reduced there. It works only between two GEMMs, reduced along the way, as in attention.",
@@ -65,8 +65,8 @@ INTO_RIGHT = Text(
 )
 ACROSS_CHAIN = Text(
     zh="{op} 同时要 {a} 和 {b} 的结果；两个矩阵乘串在一起时，前一个的结果一块一块用完就丢了。",
-    en="{op} needs the results of both {a} and {b}; when two GEMMs are chained, that of the first is used piece by piece "
-    "and gone.",
+    en="{op} needs the results of both {a} and {b}; when two GEMMs are chained, the result of the first is used "
+    "piece by piece and discarded.",
 )
 NOT_MATMUL = Text(
     zh="{a} 和 {b} 不都是普通的矩阵乘（左操作数的行 × 右操作数），不能一批行一批行地串起来。",
@@ -78,12 +78,14 @@ TWO_GEMM_SPACES = Text(
     en="The outputs of {a} and {b} differ in size: a kernel divides one output among its thread blocks.",
 )
 SPACE = Text(
-    zh="{a} 和 {b} 写出的张量元素个数不同：一个核函数只遍历一个迭代空间。",
-    en="{a} and {b} write tensors with different numbers of elements: a kernel iterates over one space.",
+    zh="{a} 和 {b} 写出的张量元素个数不同：一个核函数按一种大小遍历元素（一个迭代空间），顾不了两种。",
+    en="{a} and {b} write tensors with different numbers of elements: a kernel runs over one set of elements, its "
+    "iteration space.",
 )
 DISCONNECTED = Text(
     zh="{a} 和 {b} 没有共同的张量，也没有别的算子把它们连起来：放在一起一个字节也省不下。",
-    en="{a} and {b} share no tensor, and nothing in the group connects them: together they save not one byte.",
+    en="{a} and {b} share no tensor, and nothing in the group connects them: together they do not save a single "
+    "byte.",
 )
 ROW = Text(
     zh="{op} 的一行有 {row}，{gpu} 的一个线程块在片上只放得下 {budget}；归约之后还要再用这一行，留不住就得重新读。",
@@ -96,8 +98,8 @@ CHAIN_ROW = Text(
 )
 OUTPUT = Text(
     zh="{op} 的结果在核函数之外还要用，但在 {b} 之前它只是一块一块地出现，归一化要到最后才完成：完整的结果从未存在过。",
-    en="What {op} makes is needed outside, but before {b} it exists piece by piece only and is normalized at the very "
-    "end: the finished tensor never exists.",
+    en="What {op} makes is needed outside, but before {b} it exists only piece by piece, and its normalization is "
+    "finished at the very end: the complete tensor never exists.",
 )
 TWO_GEMMS = Text(
     zh="{a} 和 {b} 两个矩阵乘在同一个核函数里：通用编译器不会这样做，只能手写，或靠模式匹配（例如注意力换成 FlashAttention）。",
@@ -106,6 +108,6 @@ TWO_GEMMS = Text(
 )
 PROLOGUE = Text(
     zh="{a} 在 {op} 读操作数时顺带计算（prologue）：库里的矩阵乘做不到，要用 Triton 模板或手写，而且每读一次就重算一次。",
-    en="{a} is computed while {op} loads its operand (a prologue): a library GEMM cannot, a Triton template or a kernel "
-    "by hand can, and it is computed anew each time the operand is loaded.",
+    en="{a} is computed while {op} loads its operand (a prologue): a library's GEMM cannot do that, but a Triton "
+    "template or a kernel by hand can, and {a} is computed anew each time the operand is loaded.",
 )

@@ -36,7 +36,7 @@ from lessons_lib.graph.fx_nodes import (
     short_name,
     writes,
 )
-from lessons_lib.graph.refusals import Line, refusal_of, writes_to_input
+from lessons_lib.graph.refusals import Line, refusal_of, transformed, writes_to_input
 from lessons_lib.graph.torch_import import quiet, require_torch
 
 # Composite on the CPU, where the fake tensors are; one kernel on a GPU (torch 2.8 on for the first).
@@ -115,10 +115,15 @@ def _export(torch: Any, function: Callable[..., Any], args: tuple[Any, ...], kwa
         export = torch.export.export_for_training
     module = function if isinstance(function, torch.nn.Module) else _as_module(torch, function)
     try:
-        with _fake_parameters(torch, module):
-            return export(module, args, kwargs, strict=False)
+        with _fake_parameters(torch, module), _no_transform_left(torch):
+            exported = export(module, args, kwargs, strict=False)
     except Exception as error:
         raise refusal_of(error, learner_line(error)) from None
+    parts = (part for part in exported.graph_module.modules() if hasattr(part, "graph"))
+    for node in (node for part in parts for node in part.graph.nodes):
+        if getattr(node.target, "__module__", "").startswith("torch._functorch"):
+            raise transformed(line_of(node))
+    return exported
 
 
 def _as_module(torch: Any, function: Callable[..., Any]) -> Any:
@@ -139,6 +144,20 @@ def _called_forward(function: Callable[..., Any]) -> Callable[..., Any]:
     renamed = types.FunctionType(code, function.__globals__, "forward", function.__defaults__, function.__closure__)
     renamed.__kwdefaults__ = function.__kwdefaults__
     return renamed
+
+
+@contextlib.contextmanager
+def _no_transform_left(torch: Any) -> Iterator[None]:
+    """Ends the transforms of ``torch.func`` that an error leaves open: they would break everything that follows."""
+    functorch = getattr(torch._C, "_functorch", None)
+    depth = getattr(functorch, "get_dynamic_layer_stack_depth", None)
+    undo = getattr(functorch, "pop_dynamic_layer_stack_and_undo_to_depth", None)
+    before = depth() if depth is not None else 0
+    try:
+        yield
+    finally:
+        if depth is not None and undo is not None and depth() > before:
+            undo(before)
 
 
 @contextlib.contextmanager
@@ -213,7 +232,7 @@ class _Retrace:
             torch.func.functionalize(seen), decomposition_table=_decompositions(torch), tracing_mode="real"
         )
         try:
-            with mode:
+            with mode, _no_transform_left(torch):
                 return make(*values)
         except Exception as error:
             line = line_of(self.current) if self.current is not None else None

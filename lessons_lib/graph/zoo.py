@@ -96,6 +96,10 @@ def _gate(tokens: int, wide: int) -> Specs:
     return _half((tokens, wide), (tokens, wide))
 
 
+def _gated(tokens: int, wide: int) -> Specs:
+    return _float((tokens, wide), (tokens, wide), (tokens, wide))
+
+
 def _rows_twice(tokens: int, hidden: int) -> Specs:
     return _half((tokens, hidden), (tokens, hidden), (hidden,))
 
@@ -152,6 +156,30 @@ def _einsum(batch: int, width: int, points: int) -> Specs:
     return _float((points,), (batch, width, points), (batch, width, points), (width, width, width, points))
 
 
+def _scaled(tokens: int, hidden: int) -> Specs:
+    return _half((tokens, hidden), (tokens, hidden), (hidden,), (hidden,))
+
+
+def _one(tokens: int, hidden: int) -> Specs:
+    return _half((tokens, hidden))
+
+
+def _two_gemms(tokens: int, hidden: int, wide: int) -> Specs:
+    return _half((tokens, hidden), (hidden, wide), (wide,), (wide, hidden))
+
+
+def _matrices(rows: int, columns: int) -> Specs:
+    return _float(*[(rows, columns)] * 2)
+
+
+def _three(tokens: int, hidden: int) -> Specs:
+    return _half(*[(tokens, hidden)] * 3)
+
+
+def _half_layer(tokens: int, hidden: int, wide: int) -> Specs:
+    return _half(*[(tokens, hidden)] * 2, (hidden,), *[(hidden, wide)] * 2, (wide, hidden))
+
+
 # -- the catalogue --------------------------------------------------------------------------------------------
 
 _TOKENS: Sizes = {"tokens": 4096, "hidden": 4096}
@@ -194,6 +222,18 @@ _BLOCKS = (
         "swiglu_gate",
         _gate,
         {"tokens": 4096, "wide": 4096},
+        {"tokens": 6, "wide": 12},
+    ),
+    ZooBlock(
+        "gated_residual",
+        Text(zh="门控加残差", en="A gate and a residual"),
+        Text(
+            zh="四个算子，却不是一条链：gate 有两个算子要读，up 和 residual 是旁路输入。",
+            en="Four operators and yet no chain: two of them read gate, and up and residual are side inputs.",
+        ),
+        "gated_residual",
+        _gated,
+        {"tokens": 4096, "wide": 2048},
         {"tokens": 6, "wide": 12},
     ),
     ZooBlock(
@@ -337,7 +377,7 @@ _BLOCKS = (
         "residual_dropout",
         Text(zh="偏置 + dropout + 残差（掩码给定）", en="Bias, dropout and residual (with a given mask)"),
         Text(
-            zh="掩码是 1 字节的边输入，残差是 2 字节的边输入：上限由它们定，不是由算子个数定。",
+            zh="掩码是 1 字节的旁路输入，残差是 2 字节的旁路输入：上限由它们定，不是由算子个数定。",
             en="The mask is a side input of 1 byte an element, the residual one of 2: they set the ceiling, not the number "
             "of operators.",
         ),
@@ -408,6 +448,115 @@ _BLOCKS = (
         _einsum,
         {"batch": 1000, "width": 16, "points": 1000},
         {"batch": 2, "width": 3, "points": 4},
+    ),
+    # -- blocks of the puzzles: sizes whose bytes are added up in the head
+    ZooBlock(
+        "sigmoid_gate",
+        Text(zh="门：x·sigmoid(x)·up", en="A gate: x·sigmoid(x)·up"),
+        Text(
+            zh="三个算子，gate 被读两次：合成一个核函数，它只读一次。",
+            en="Three operators, two of which read gate: one kernel reads it once.",
+        ),
+        "sigmoid_gate",
+        _gate,
+        {"tokens": 4096, "wide": 4096},
+        {"tokens": 6, "wide": 12},
+    ),
+    ZooBlock(
+        "scaled_residual",
+        Text(zh="偏置、GELU、缩放、残差", en="Bias, GELU, scale, residual"),
+        Text(
+            zh="四个算子排成一条链，但残差是旁路输入：它非读不可，所以上限不是 4 倍。",
+            en="Four operators in a chain, with the residual as a side input: it has to be read, so the ceiling is not 4x.",
+        ),
+        "scaled_residual",
+        _scaled,
+        {"tokens": 8192, "hidden": 4096},
+        _FEW,
+    ),
+    ZooBlock(
+        "relu_fan_out",
+        Text(zh="一个结果，两个读者，还要留存", en="One result, two readers, and kept"),
+        Text(
+            zh="反向传播要用的张量总要写出一次；融合省下的只是把它读回来。",
+            en="A tensor that the backward pass wants is written in any case; fusing saves reading it back.",
+        ),
+        "relu_fan_out",
+        _one,
+        {"tokens": 8192, "hidden": 4096},
+        _FEW,
+    ),
+    ZooBlock(
+        "gemm_gelu_gemm",
+        Text(zh="矩阵乘、偏置、GELU、矩阵乘", en="GEMM, bias, GELU, GEMM"),
+        Text(
+            zh="GELU 可以放在前一个矩阵乘的尾声里，也可以放在后一个读数的时候；只有前一种是通用编译器会做的。",
+            en="GELU may end the first GEMM or be computed while the second one loads; a general compiler does the former.",
+        ),
+        "gemm_gelu_gemm",
+        _two_gemms,
+        {"tokens": 4096, "hidden": 1024, "wide": 4096},
+        {"tokens": 6, "hidden": 8, "wide": 12},
+    ),
+    ZooBlock(
+        "decode_rmsnorm",
+        Text(zh="残差加 RMSNorm，逐词生成时", en="Residual and RMSNorm while decoding"),
+        Text(
+            zh="32 个请求各一个词，张量只有 256 KiB：时间花在启动上，不在字节上。",
+            en="32 requests with a token each: tensors of 256 KiB, so launches take the time and not bytes.",
+        ),
+        "residual_rmsnorm",
+        _rows_twice,
+        {"tokens": 32, "hidden": 4096},
+        _FEW,
+    ),
+    ZooBlock(
+        "quantized_columns",
+        Text(zh="按行量化成 int8，再按列求和", en="Quantize rows to int8, then sum columns"),
+        Text(
+            zh="先按行归约，再按列归约，只能是两个核函数；在哪里切开最便宜？",
+            en="A reduction over rows, then one over columns: two kernels at least. Where is the cut cheapest?",
+        ),
+        "quantized_columns",
+        _matrix,
+        {"rows": 4096, "columns": 4096},
+        {"rows": 6, "columns": 8},
+    ),
+    ZooBlock(
+        "long_softmax",
+        Text(zh="长行 softmax", en="Softmax over long rows"),
+        Text(
+            zh="一行 256 KiB，片上放不下：一个核函数要把两个输入各读三遍。",
+            en="A row of 256 KiB does not fit on chip: one kernel for everything reads both inputs three times.",
+        ),
+        "long_softmax",
+        _matrices,
+        {"rows": 256, "columns": 65536},
+        {"rows": 6, "columns": 8},
+    ),
+    ZooBlock(
+        "activation_statistics",
+        Text(zh="行的均方和列的最大值", en="Mean squares of rows, maxima of columns"),
+        Text(
+            zh="两个归约方向不同，却读同一个转换结果：存下来，还是各算一遍？",
+            en="Two reductions in different directions read the same cast: store it, or compute it twice?",
+        ),
+        "activation_statistics",
+        _three,
+        _TOKENS,
+        _FEW,
+    ),
+    ZooBlock(
+        "llama_half_layer",
+        Text(zh="Llama 的半层：残差、RMSNorm、SwiGLU MLP", en="Half a layer of Llama: residual, RMSNorm, SwiGLU MLP"),
+        Text(
+            zh="十八个算子，三个矩阵乘：归约、尾声、旁路输入都在里面。",
+            en="Eighteen operators, three of them GEMMs: a reduction, epilogues and side inputs, all in one.",
+        ),
+        "llama_half_layer",
+        _half_layer,
+        {"tokens": 4096, "hidden": 4096, "wide": 8192},
+        {"tokens": 6, "hidden": 8, "wide": 12},
     ),
 )
 

@@ -22,6 +22,10 @@ def swiglu_gate(gate: Tensor, up: Tensor) -> Tensor:
     return functional.silu(gate) * up
 
 
+def gated_residual(gate: Tensor, up: Tensor, residual: Tensor) -> Tensor:
+    return functional.silu(gate) * up + residual
+
+
 def residual_rmsnorm(x: Tensor, residual: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     total = x + residual
     scale = torch.rsqrt(total.pow(2).mean(-1, keepdim=True) + 1e-5)
@@ -106,3 +110,51 @@ def einsum_step_by_step(meta: Tensor, a: Tensor, b: Tensor, weight: Tensor) -> T
     # the same sum, over u first
     over_u = (a[:, :, None, None] * weight).sum(1)
     return (meta * b[:, :, None] * over_u).sum(1)
+
+
+# -- blocks of the puzzles ------------------------------------------------------------------------------------
+
+
+def sigmoid_gate(gate: Tensor, up: Tensor) -> Tensor:
+    return gate * torch.sigmoid(gate) * up
+
+
+def scaled_residual(x: Tensor, residual: Tensor, bias: Tensor, scale: Tensor) -> Tensor:
+    return residual + scale * functional.gelu(x + bias)
+
+
+def relu_fan_out(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    kept = functional.relu(x)  # the backward pass will want it
+    return kept, torch.sigmoid(kept), kept * kept
+
+
+def gemm_gelu_gemm(x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) -> Tensor:
+    return functional.gelu(x @ w1 + b1) @ w2
+
+
+def quantized_columns(x: Tensor) -> tuple[Tensor, Tensor]:
+    scale = x.abs().amax(1, keepdim=True) / 127
+    q = (x / scale).to(torch.int8)
+    return scale, q.sum(0)
+
+
+def long_softmax(logits: Tensor, penalty: Tensor) -> Tensor:
+    shifted = logits - penalty
+    grown = torch.exp(shifted - shifted.amax(-1, keepdim=True))
+    return grown / grown.sum(-1, keepdim=True)
+
+
+def activation_statistics(x: Tensor, attention: Tensor, mlp: Tensor) -> tuple[Tensor, Tensor]:
+    wide = (x + attention + mlp).float()
+    return wide.pow(2).mean(1), wide.abs().amax(0)
+
+
+def llama_half_layer(
+    x: Tensor, attention: Tensor, weight: Tensor, w_gate: Tensor, w_up: Tensor, w_down: Tensor
+) -> Tensor:
+    total = x + attention
+    wide = total.float()
+    scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)
+    normal = (wide * scale).to(x.dtype) * weight
+    gate = functional.silu(normal @ w_gate)
+    return total + (gate * (normal @ w_up)) @ w_down

@@ -9,6 +9,8 @@ from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
 from lessons_lib.traffic.model import chain_traffic
 
+_LESSON = "05"
+
 # -- guesses ----------------------------------------------------------------------------------------------------
 
 
@@ -24,7 +26,12 @@ def kernel_vote() -> Vote:
     )
     # Fewer from four kernels to one; from two kernels to one; and what the count without a side input would say.
     ratios = (fused / halves, fused, float(len(CHAIN_OPERATORS)))
-    return Vote(words, [(Text(zh=format_ratio(ratio), en=format_ratio(ratio)), ratio) for ratio in ratios])
+    return Vote(
+        words,
+        [(Text(zh=format_ratio(ratio), en=format_ratio(ratio)), ratio) for ratio in ratios],
+        key="kernel_vote",
+        lesson=_LESSON,
+    )
 
 
 def losing_vote() -> Vote:
@@ -39,7 +46,7 @@ def losing_vote() -> Vote:
         (Text(zh="差不多", en="about the same"), "same"),
         (Text(zh="更慢", en="slower"), "slower"),
     )
-    return Vote(words, options)
+    return Vote(words, options, key="losing_vote", lesson=_LESSON)
 
 
 # -- exercise: a function ---------------------------------------------------------------------------------------
@@ -124,6 +131,8 @@ _GATE_BYTES = FunctionExercise(
         zh="7 比 3，约 2.33 倍：bias 几乎不占分量，gate 是省不掉的旁路输入。",
         en="Seven against three, about 2.33×: bias hardly counts, and gate is a side input that no fusion saves.",
     ),
+    key="check_fused_bytes",
+    lesson=_LESSON,
 )
 
 
@@ -140,7 +149,7 @@ def check_fused_bytes(attempt: object) -> Feedback:
 
 def kernel_quiz() -> Quiz:
     """Three questions on what a compiler's report says, where intermediates live, and what a launch costs."""
-    return Quiz([_compiled(), _no_shared_memory(), _launches()])
+    return Quiz([_compiled(), _no_shared_memory(), _launches()], key="kernel_quiz", lesson=_LESSON)
 
 
 def _compiled() -> Question:

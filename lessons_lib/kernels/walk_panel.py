@@ -62,6 +62,8 @@ class TileWalkPanel(Panel):
     ``tile`` is ``"default"`` or one of the small tiles offered for the kernel.
     """
 
+    lesson = "05"
+
     kernel = Parameter(lambda: choice_buttons(Text(zh="核函数", en="kernel"), KERNELS, "chain"))
     rows = Parameter(lambda: int_slider(Text(zh="行数", en="rows"), 24, 1, _MOST_ROWS["chain"]))
     columns = Parameter(lambda: int_slider(Text(zh="列数", en="columns"), 50, 1, 64))

@@ -9,6 +9,8 @@ from lessons_lib.reuse.model import onchip_reuse, produced_reuse
 from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake, ValueExercise
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
 
+_LESSON = "02"
+
 # -- guesses ----------------------------------------------------------------------------------------------------
 
 
@@ -19,7 +21,12 @@ def reuse_vote() -> Vote:
         en="A 32 KiB tile is read three times; the on-chip budget is 96 KiB. How many bytes of reads does keeping it on "
         "chip avoid?",
     )
-    return Vote(words, [(Text(zh=f"{kib} KiB", en=f"{kib} KiB"), kib * KIB) for kib in (0, 32, 64, 96)])
+    return Vote(
+        words,
+        [(Text(zh=f"{kib} KiB", en=f"{kib} KiB"), kib * KIB) for kib in (0, 32, 64, 96)],
+        key="reuse_vote",
+        lesson=_LESSON,
+    )
 
 
 def tile_vote() -> Vote:
@@ -29,7 +36,12 @@ def tile_vote() -> Vote:
         en="Which tile size runs fastest for a 64 MiB tensor on this machine?",
     )
     sizes = (4 * KIB, 32 * KIB, 256 * KIB, 2 * MIB, 16 * MIB, 64 * MIB)
-    return Vote(words, [(Text(zh=format_bytes(size), en=format_bytes(size)), size) for size in sizes])
+    return Vote(
+        words,
+        [(Text(zh=format_bytes(size), en=format_bytes(size)), size) for size in sizes],
+        key="tile_vote",
+        lesson=_LESSON,
+    )
 
 
 # -- exercise 1: a function -------------------------------------------------------------------------------------
@@ -125,6 +137,8 @@ _AVOIDED = FunctionExercise(
         zh="读入和片上产生差两个数据块：一次写，加上读入时省不掉的第一次读。",
         en="Read and produced differ by two tiles: the write, and the first read that nothing avoids.",
     ),
+    key="check_avoided_bytes",
+    lesson=_LESSON,
 )
 
 
@@ -163,6 +177,8 @@ _GEMM_TILE = ValueExercise(
         zh="147,456 字节：A10 的一个线程块最多用 101,376 字节，放不下；A100 最多 166,912 字节，放得下。",
         en="147,456 bytes: too much for a block on an A10 (101,376), within an A100's limit (166,912).",
     ),
+    key="check_gemm_tile_kib",
+    lesson=_LESSON,
 )
 
 
@@ -176,7 +192,7 @@ def check_gemm_tile_kib(attempt: object) -> Feedback:
 
 def reuse_quiz() -> Quiz:
     """Three questions on fitting, on what ends fusion, and on occupancy."""
-    return Quiz([_too_large(), _reduction(), _occupancy()])
+    return Quiz([_too_large(), _reduction(), _occupancy()], key="reuse_quiz", lesson=_LESSON)
 
 
 def _too_large() -> Question:

@@ -58,6 +58,8 @@ class ReuseResult(TypedDict):
 class ReusePanel(Panel):
     """Tile size, number of readers, GPU and level as controls; produced on chip and cut to fit as switches."""
 
+    lesson = "02"
+
     tile_bytes = Parameter(
         lambda: size_slider(Text(zh="数据块大小", en="tile size"), 32 * KIB, smallest=KIB, largest=128 * MIB)
     )

@@ -7,8 +7,10 @@ from lessons_lib.base.units import format_bytes, format_range, format_ratio
 from lessons_lib.reuse.sweep import TileSweep, require_guess
 from lessons_lib.reuse.sweep_plot import chart_label, sweep_png
 from lessons_lib.show.chart import ShownChart
+from lessons_lib.show.guesses import note_measured
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
+from lessons_lib.show.workshop import vote_first
 
 _COLUMNS = (
     Text(zh="数据块", en="tile"),
@@ -27,7 +29,8 @@ _NOTE = Text(
 def sweep_report(sweep: TileSweep, guess: int | None = None) -> Shown:
     """Predicted beside measured for every tile size: a chart, a table, and the reasons along the curve.
 
-    Without matplotlib the chart is left out and the report says how to get it.
+    Without matplotlib the chart is left out and the report says how to get it. The fastest tile is noted beside the
+    learner's vote. In a workshop the report waits for that vote.
 
     Args:
         sweep: what ``sweep_tiles`` returned.
@@ -37,6 +40,10 @@ def sweep_report(sweep: TileSweep, guess: int | None = None) -> Shown:
         ValueError: ``guess`` is not a positive integer.
     """
     guess = require_guess(guess)
+    waiting = vote_first("tile_vote", guess)
+    if waiting is not None:
+        return waiting
+    note_measured("tile_vote", sweep.best.tile_bytes)
     words = [reason.text for reason in (*sweep.reasons, sweep.cliff_words)] + list(sweep.notes)
     if guess is not None:
         words.insert(0, sweep.guess_words(guess))

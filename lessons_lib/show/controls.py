@@ -64,6 +64,48 @@ def check_box(label: Text, value: bool) -> Any:
     return widgets.Checkbox(value=value, description=str(label), indent=False, layout=widgets.Layout(width="auto"))
 
 
+def push_button(label: object, press: Callable[[], object]) -> Any:
+    """A button that calls ``press``."""
+    button = widgets.Button(description=str(label), layout=widgets.Layout(width="auto"))
+    button.on_click(lambda _: press())
+    return button
+
+
+def toggle_buttons(labels: Sequence[str], pressed: Callable[[int], object]) -> list[Any]:
+    """Buttons that stay down or up, all alike; ``pressed(index)`` is called when one changes, by whomever."""
+    layout = widgets.Layout(width="auto", margin="2px 8px 4px 0")  # one for all: each is a message to the browser
+    buttons = [widgets.ToggleButton(description=label, layout=layout) for label in labels]
+    for index, button in enumerate(buttons):
+        button.observe(lambda change, index=index: pressed(index), names="value")
+    return buttons
+
+
+def row_of(parts: list[Any]) -> Any:
+    """Buttons and lists side by side and close together, wrapping where the notebook is narrow."""
+    for part in parts:
+        part.layout.margin = "2px 8px 4px 0"
+        part.style.description_width = "initial"
+    return widgets.Box(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center", max_width="760px"))
+
+
+def scroll_box(part: Any, height: int) -> Any:
+    """A widget that scrolls where it is higher than ``height`` pixels."""
+    layout = widgets.Layout(
+        max_height=f"{height}px", max_width="762px", overflow="auto", flex="0 0 auto", margin="4px 0"
+    )
+    return widgets.Box([part], layout=layout)
+
+
+def column_of(parts: list[Any]) -> Any:
+    """Widgets one below the other."""
+    return widgets.VBox(parts)
+
+
+def show_or_hide(part: Any, shown: bool) -> None:
+    """Take a widget out of sight, or back into it."""
+    part.layout.display = None if shown else "none"
+
+
 def control_row(controls: list[Any]) -> Any:
     """Controls side by side, wrapping where the notebook is narrow."""
     for control in controls:

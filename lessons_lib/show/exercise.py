@@ -1,20 +1,28 @@
-"""Exercises: a checker that says what is wrong and why, with hints folded beneath."""
+"""Exercises: a checker that says what is wrong and why, with hints folded beneath.
+
+Each check is noted in the progress file: how the exercise stands, the tries, the usual mistakes met on the way.
+"""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from numbers import Real
 from typing import Any, Literal
 
 from lessons_lib.base.language import language_tag
+from lessons_lib.base.progress import has_progress_file, note_step, noted, untold_notice
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.validate import same, shown
 
 Status = Literal["open", "wrong", "right"]
+
+SECTION = "exercises"
+"""The section of the progress file; its keys are the functions that a lesson calls."""
 
 _OPEN = Text(
     zh="还没有完成：把 None 换成你的答案，再运行这一格。",
@@ -46,11 +54,18 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What the checker says; shown as HTML with the hints folded, and as plain text."""
+    """What the checker says; shown as HTML with the hints folded, and as plain text.
+
+    Args:
+        mistake: the position of the usual mistake that was made; ``None`` where it is none of them.
+        notice: what the learner should know about the progress file, beneath.
+    """
 
     status: Status
     words: str
     hints: tuple[str, ...] = ()
+    mistake: int | None = None
+    notice: str = ""
 
     def __repr__(self) -> str:
         return f"{_MARKS[self.status]} {self.words}"
@@ -64,12 +79,42 @@ class Feedback:
         return (
             f'<div lang="{language_tag()}" style="max-width:738px;background:#fff;color:#1b1f24;padding:8px 12px;'
             f"border:1px solid #d0d7de;border-left:4px solid {_COLOURS[self.status]};border-radius:6px;"
-            f'line-height:1.6">{escape(repr(self))}{hints}</div>'
+            f'line-height:1.6">{escape(repr(self))}{hints}{self._notice_html()}</div>'
         )
+
+    def _notice_html(self) -> str:
+        return f'<div style="font-size:12px">{escape(self.notice)}</div>' if self.notice else ""
 
 
 _MARKS = {"open": "○", "wrong": "✗", "right": "✓"}
 _COLOURS = {"open": "#57606a", "wrong": "#D55E00", "right": "#009E73"}
+
+
+def note_feedback(feedback: Feedback, key: str, lesson: str) -> Feedback:
+    """Note what came of a check; gives ``feedback``, with a notice where the file has just failed.
+
+    What is unanswered is no try, and an exercise that was right once stays so.
+
+    Args:
+        key: the name of the checker that the lesson calls; blank: nothing is noted. ``lesson``: ``"01"``.
+    """
+    if not (key and has_progress_file()):
+        return feedback
+    entry = noted(SECTION, key)
+    answered = feedback.status != "open"
+    if entry.get("status") != "right" and (answered or not entry):
+        tries, met = entry.get("tries"), entry.get("mistakes")
+        known = [index for index in met if isinstance(index, int)] if isinstance(met, list) else []
+        made = [] if feedback.mistake is None else [feedback.mistake]
+        fields = {
+            "status": feedback.status,
+            "tries": (tries if isinstance(tries, int) and tries >= 0 else 0) + answered,
+            "mistake": feedback.mistake,
+            "mistakes": sorted({*known, *made}),
+        }
+        note_step(SECTION, key, lesson, fields)
+    notice = untold_notice()
+    return feedback if notice is None else replace(feedback, notice=str(notice))
 
 
 @dataclass(frozen=True)
@@ -82,6 +127,7 @@ class FunctionExercise:
         mistakes: looked at in order when a case fails; the first that gives the learner's number is explained.
         hints: shown folded until the answer is right.
         done: what to add when all is right.
+        key: under which checks are noted, the name of the checker; blank: they are not. ``lesson``: ``"01"``.
     """
 
     reference: Callable[..., float]
@@ -89,9 +135,14 @@ class FunctionExercise:
     mistakes: Sequence[Mistake]
     hints: tuple[Text, Text, Text]
     done: Text
+    key: str = ""
+    lesson: str = ""
 
     def check(self, attempt: object) -> Feedback:
         """Call ``attempt`` on every case and say what the first wrong one shows; never raises."""
+        return note_feedback(self._checked(attempt), self.key, self.lesson)
+
+    def _checked(self, attempt: object) -> Feedback:
         if attempt is None:
             return self._say("open", _OPEN)
         if not callable(attempt):
@@ -103,10 +154,11 @@ class FunctionExercise:
         return Feedback("right", sentences(_RIGHT.format(cases=len(self.cases)), self.done))
 
     def _problem(self, attempt: Callable[..., object], case: Mapping[str, Any]) -> Feedback | None:
+        """What is wrong with the answer to one case. Each call gets a copy: an attempt may change its arguments."""
         arguments = ", ".join(f"{name}={value}" for name, value in case.items())
         call = f"{_name_of(attempt)}({arguments})"
         try:
-            got = attempt(**case)
+            got = attempt(**deepcopy(dict(case)))
         except KeyboardInterrupt:  # the learner stops an endless loop: that is no answer
             raise
         except BaseException as error:
@@ -119,11 +171,15 @@ class FunctionExercise:
             return self._say("open", _OPEN)
         if isinstance(got, bool) or not isinstance(got, Real):
             return self._say("wrong", _NO_NUMBER.format(call=call, got=shown(got), kind=type(got).__name__))
-        expected = self.reference(**case)
+        expected = self.reference(**deepcopy(dict(case)))
         if same(got, expected):
             return None
         words = str(_GOT.format(call=call, got=_number_words(got), expected=_number_words(expected)))
-        return self._say("wrong", words, *[m.words for m in self.mistakes if same(got, m.gives(**case))][:1])
+        known = [
+            index for index, mistake in enumerate(self.mistakes) if same(got, mistake.gives(**deepcopy(dict(case))))
+        ][:1]
+        said = self._say("wrong", words, *(self.mistakes[index].words for index in known))
+        return replace(said, mistake=known[0]) if known else said
 
     def _say(self, status: Status, *words: object) -> Feedback:
         return Feedback(status, sentences(*words), tuple(map(str, self.hints)))
@@ -136,25 +192,31 @@ class ValueExercise:
     Args:
         answer: the right number.
         mistakes: by the number they give; each explained in words.
-        hints, done: as for ``FunctionExercise``.
+        hints, done, key, lesson: as for ``FunctionExercise``.
     """
 
     answer: float
     mistakes: Mapping[float, Text]
     hints: tuple[Text, Text, Text]
     done: Text
+    key: str = ""
+    lesson: str = ""
 
     def check(self, attempt: object) -> Feedback:
         """Compare ``attempt`` with the answer and explain the usual wrong ones; never raises."""
+        return note_feedback(self._checked(attempt), self.key, self.lesson)
+
+    def _checked(self, attempt: object) -> Feedback:
         hints = tuple(map(str, self.hints))
         if attempt is None:
             return Feedback("open", str(_OPEN), hints)
         if not isinstance(attempt, bool) and isinstance(attempt, Real):
             if same(attempt, self.answer):
                 return Feedback("right", sentences(_RIGHT_VALUE, self.done))
-            known = [words for number, words in self.mistakes.items() if same(attempt, number)]
-            if known:
-                return Feedback("wrong", sentences(_GOT_VALUE.format(got=_number_words(attempt)), known[0]), hints)
+            got = _GOT_VALUE.format(got=_number_words(attempt))
+            for index, (number, words) in enumerate(self.mistakes.items()):
+                if same(attempt, number):
+                    return Feedback("wrong", sentences(got, words), hints, index)
         return Feedback("wrong", str(_GOT_VALUE.format(got=shown(attempt))), hints)
 
 

@@ -11,6 +11,7 @@ from lessons_lib.base.language import language_tag
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import require_choice
 from lessons_lib.show.controls import accepted_value, control_row, html_view
+from lessons_lib.show.gate import guess_gate, opened_widgets
 from lessons_lib.show.live import LiveBox
 from lessons_lib.show.table import Table
 
@@ -41,24 +42,27 @@ class Panel(LiveBox):
     A subclass declares its controls as ``Parameter`` attributes, in order, and fills in ``compute``, ``picture`` and
     ``table``; where one control bounds another it also fills in ``constrain``. A later cell may set a parameter
     (``panel.num_ops = 6``) and read ``panel.result``.
+
+    In a workshop (see ``show.workshop``) the panel opens once a guess is committed: until then parameters can be set,
+    but nothing is worked out or drawn, static forms hold the question alone, and ``result`` raises ``LockedError``.
     """
+
+    lesson = ""
+    """The lesson that shows the panel (``"01"``), noted beside a guess."""
 
     def __init__(self) -> None:
         super().__init__()
         self.controls: dict[str, Any] = {name: parameter.build() for name, parameter in self._parameters()}
-        self.result: Any = None
+        self.gate = guess_gate(self.guess_name(), self.lesson, self._opened)
+        self._result: Any = None
         self._svg = ""
         self._note: Text | None = None
         self._listening = True
         self._picture_view, self._table_view, self._note_view = html_view(), html_view(), html_view()
         for name, control in self.controls.items():
             control.observe(lambda change, moved=name: self._moved(moved), names="value")
-        self.children = [
-            control_row(list(self.controls.values())),
-            self._note_view,
-            self._picture_view,
-            self._table_view,
-        ]
+        self._control_row = control_row(list(self.controls.values()))
+        self._arrange()
         self.constrain("")
         self._redraw()
         self._built = True
@@ -94,7 +98,22 @@ class Panel(LiveBox):
         """What the learner should know about the present state; shown where nothing had to move."""
         return None
 
+    def guess_name(self) -> str:
+        """The name under which the guess about this panel is noted: the class's, unless what it asks depends."""
+        return type(self).__name__
+
     # What a learner's cell calls
+
+    @property
+    def result(self) -> Any:
+        """What ``compute`` gave for the controls' present values.
+
+        Raises:
+            LockedError: the panel still waits for a guess.
+        """
+        if self.gate is not None:
+            self.gate.require_open()
+        return self._result
 
     def set(self, **values: object) -> None:
         """Move several controls at once, in the order given.
@@ -118,7 +137,11 @@ class Panel(LiveBox):
             self._redraw()
 
     def static_forms(self) -> dict[str, str]:
-        return {"image/svg+xml": self._svg, "text/plain": self.table(self.result).plain()}
+        if self.gate is not None and self.gate.locked:
+            return {"text/plain": self.gate.plain()}
+        table = self.table(self._result).plain()
+        guess = [] if self.gate is None else [self.gate.plain()]
+        return {"image/svg+xml": self._svg, "text/plain": "\n".join([*guess, table])}
 
     # The wiring
 
@@ -151,11 +174,22 @@ class Panel(LiveBox):
                     self.controls[name].value = value
                     self.constrain(name)
 
+    def _arrange(self) -> None:
+        below = [self._picture_view, self._table_view]
+        self.children = opened_widgets(self.gate, [self._control_row, self._note_view], below)
+
+    def _opened(self) -> None:
+        """The guess has been committed."""
+        self._arrange()
+        self._redraw()
+
     def _redraw(self) -> None:
-        self.result = self.compute()
-        self._svg = self.picture(self.result)
+        if self.gate is not None and self.gate.locked:
+            return
+        self._result = self.compute()
+        self._svg = self.picture(self._result)
         self._picture_view.value = self._svg
-        self._table_view.value = self.table(self.result).html()
+        self._table_view.value = self.table(self._result).html()
         # The line keeps its height when it is empty, so that the picture below never jumps.
         note = self._note or self.remark()
         edge = "#D55E00" if note else "transparent"

@@ -7,7 +7,6 @@ direction, shape and label say the same. Coordinates are pixels of a card ``CARD
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from html import escape
 from typing import Literal
@@ -16,12 +15,14 @@ import drawsvg
 
 from lessons_lib.base.language import language_tag
 from lessons_lib.base.text import Text
-
-CARD_WIDTH = 760
-MARGIN = 20
-SMALL = 12
-BODY = 13
-TITLE = 16
+from lessons_lib.show.measure import (
+    BODY as BODY,
+    CARD_WIDTH as CARD_WIDTH,
+    MARGIN as MARGIN,
+    SMALL as SMALL,
+    TITLE as TITLE,
+    text_width as text_width,
+)
 
 # Okabe-Ito, told apart in every common form of colour blindness.
 READ, WRITE, ON_CHIP = "#0072B2", "#D55E00", "#009E73"
@@ -46,14 +47,15 @@ class Picture:
         height: of the card in pixels; the width is always ``CARD_WIDTH``.
         label: what a screen reader says in place of the picture.
         prefix: of the element ids, so that two pictures on one page never share an id.
+        role: ``"img"``, or ``"group"`` of a picture with parts that can be pressed.
     """
 
-    def __init__(self, height: int, label: str, prefix: str) -> None:
+    def __init__(self, height: int, label: str, prefix: str, *, role: Literal["img", "group"] = "img") -> None:
         self._drawing = drawsvg.Drawing(
             CARD_WIDTH,
             height,
             id_prefix=prefix,
-            role="img",
+            role=role,
             aria_label=escape(label),  # the drawing library escapes text, but no attribute
             lang=language_tag(),
             style=f"width:100%;max-width:{CARD_WIDTH}px;height:auto;display:block;font-family:{FONTS}",
@@ -299,9 +301,3 @@ class Picture:
         **style: object,
     ) -> None:
         self._drawing.append(drawsvg.Rectangle(x, y, width, height, rx=radius, fill=fill, stroke=stroke, **style))
-
-
-def text_width(words: str, size: float) -> float:
-    """An upper estimate of how wide ``words`` are in pixels: no font can be asked before a browser draws."""
-    full = sum(unicodedata.east_asian_width(character) in "WF" for character in words)
-    return size * (full + 0.62 * (len(words) - full))

@@ -1,4 +1,8 @@
-"""Questions with a few choices: a quiz that explains every choice, and a vote that only keeps the guess."""
+"""Questions with a few choices: a quiz that explains every choice, and a vote that only keeps the guess.
+
+What a learner chooses is noted in the progress file as it is chosen, and there again after a restart. With
+``LESSONS_PROGRESS=off`` nothing comes back.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,16 @@ from typing import Any
 import ipywidgets as widgets
 
 from lessons_lib.base.language import language_tag
+from lessons_lib.base.progress import has_progress_file, note_step, noted, untold_notice
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.validate import require_int
-from lessons_lib.show.controls import html_view
+from lessons_lib.show.controls import html_view, push_button, show_or_hide
+from lessons_lib.show.guesses import SECTION as VOTES, noted_choice
 from lessons_lib.show.live import LiveBox
+from lessons_lib.show.workshop import in_workshop
+
+QUIZZES = "quizzes"
+"""The section of the progress file; its keys are the functions that make the quizzes."""
 
 _SCORE = Text(
     zh="已答 {answered} / {total} 题，答对 {right} 题。", en="Answered {answered} of {total}, right: {right}."
@@ -22,6 +32,15 @@ _NOTED = Text(
     zh="已记下你的猜测：{choice}。先不看答案，往下做。",
     en="Your guess is noted: {choice}. Carry on; do not look up the answer yet.",
 )
+_LATE = Text(
+    zh="你选的是：{choice}。已经量过了，不再算猜测。",
+    en="You chose: {choice}. It has been measured by now, so this no longer counts as a guess.",
+)
+_CHOSEN = Text(
+    zh="你选的是：{choice}。点“确定”就定下来，不能再改。",
+    en="You chose: {choice}. Press commit to settle it; then it stays.",
+)
+_COMMIT = Text(zh="确定", en="commit")
 _RIGHT = Text(zh="对。", en="Right.")
 _WRONG = Text(zh="不对。", en="Not right.")
 
@@ -54,11 +73,17 @@ class Question:
 
 
 class Quiz(LiveBox):
-    """Questions one below the other; each answer is explained as soon as it is chosen, and may be changed."""
+    """Questions one below the other; each answer is explained as soon as it is chosen, and may be changed.
 
-    def __init__(self, questions: Sequence[Question]) -> None:
+    Args:
+        key: under which answers are noted, the name of the function that makes the quiz; blank: they are not.
+        lesson: ``"01"``, noted beside them.
+    """
+
+    def __init__(self, questions: Sequence[Question], *, key: str = "", lesson: str = "") -> None:
         super().__init__()
         self.questions = tuple(questions)
+        self.key, self.lesson = key, lesson
         self._radios = [_radio_buttons([choice.words for choice in question.choices]) for question in self.questions]
         self._feedback = [html_view() for _ in self.questions]
         self._score = html_view()
@@ -66,10 +91,11 @@ class Quiz(LiveBox):
         for number, (question, radio, feedback) in enumerate(
             zip(self.questions, self._radios, self._feedback, strict=True), 1
         ):
-            radio.observe(lambda change, index=number - 1: self._explain(index), names="value")
             parts += [html_view(paragraph(f"{number}. {question.words}", bold=True)), radio, feedback]
         self.children = [*parts, self._score]
-        self._count()
+        self._put_back()
+        for index, radio in enumerate(self._radios):
+            radio.observe(lambda change, index=index: self._chosen(index), names="value")
 
     @property
     def answers(self) -> list[int | None]:
@@ -98,53 +124,103 @@ class Quiz(LiveBox):
             "text/plain": "\n".join(_listed(number, question) for number, question in enumerate(self.questions, 1)),
         }
 
+    def _chosen(self, index: int) -> None:
+        self._explain(index)
+        self._note()
+        self._count(untold_notice())
+
+    def _put_back(self) -> None:
+        """The answers that the progress file holds."""
+        earlier = noted(QUIZZES, self.key).get("answers") if self.key and has_progress_file() else None
+        for index, answer in enumerate(_answers(earlier, self.questions)):
+            self._radios[index].value = None if answer is None else answer - 1
+            self._explain(index)
+        self._count()
+
+    def _note(self) -> None:
+        if not (self.key and has_progress_file()):
+            return
+        entry = noted(QUIZZES, self.key)
+        before = _answers(entry.get("answers"), self.questions)
+        first = _answers(entry.get("first"), self.questions)
+        changes = entry.get("changes")
+        changed = sum(old is not None and old != new for old, new in zip(before, self.answers, strict=True))
+        fields = {
+            "answers": self.answers,
+            "first": [new if old is None else old for old, new in zip(first, self.answers, strict=True)],
+            "right": self.score,
+            "changes": (changes if isinstance(changes, int) and changes >= 0 else 0) + changed,
+        }
+        note_step(QUIZZES, self.key, self.lesson, fields)
+
     def _explain(self, index: int) -> None:
         if self._radios[index].value is None:
             self._feedback[index].value = ""
-            self._count()
             return
         choice = self.questions[index].choices[self._radios[index].value]
         mark, verdict, colour = ("✓", _RIGHT, "#009E73") if choice.right else ("✗", _WRONG, "#D55E00")
         self._feedback[index].value = paragraph(f"{mark} {sentences(verdict, choice.why)}", edge=colour, live=True)
-        self._count()
 
-    def _count(self) -> None:
+    def _count(self, notice: Text | None = None) -> None:
         answered = sum(answer is not None for answer in self.answers)
         words = _SCORE.format(answered=answered, total=len(self.questions), right=self.score)
-        self._score.value = paragraph(str(words), live=True)
+        self._score.value = paragraph(sentences(words, *([] if notice is None else [notice])), live=True)
 
 
 class Vote(LiveBox):
     """A guess before a measurement: no choice is right or wrong yet, and the guess is kept in ``value``.
 
+    In a workshop the guess counts once it is committed, and then it stays.
+
     Args:
         words: the question.
         options: (label, value) pairs; ``value`` is what the later cells read.
+        key: under which the guess is noted, the name of the function that makes the vote; blank: it is not.
+        lesson: ``"01"``, noted beside it.
     """
 
-    def __init__(self, words: Text, options: Sequence[tuple[Text, object]]) -> None:
+    def __init__(
+        self, words: Text, options: Sequence[tuple[Text, object]], *, key: str = "", lesson: str = ""
+    ) -> None:
         super().__init__()
         self.words, self.options = words, tuple(options)
+        self.key, self.lesson = key, lesson
         self._buttons = widgets.ToggleButtons(
             options=[(str(label), index) for index, (label, _) in enumerate(self.options)], index=None
         )
         self._buttons.style.button_width = "auto"
         self._noted = html_view(paragraph(" ", live=True))
-        self._buttons.observe(lambda change: self._note(), names="value")
-        self.children = [html_view(paragraph(str(words), bold=True)), self._buttons, self._noted]
+        self._commit = push_button(_COMMIT, self.commit) if in_workshop() else None
+        if self._commit is not None:
+            self._commit.layout.margin, self._commit.layout.align_self = "8px 0 6px 2px", "flex-start"
+        self._committed = self._commit is None
+        self._put_back()
+        self._buttons.observe(lambda change: self._chosen(), names="value")
+        committing = [] if self._commit is None else [self._commit]
+        self.children = [html_view(paragraph(str(words), bold=True)), self._buttons, *committing, self._noted]
 
     @property
     def value(self) -> Any:
-        """The value of the option chosen; ``None`` before the vote."""
-        return None if self._buttons.value is None else self.options[self._buttons.value][1]
+        """The value of the option chosen; ``None`` before the vote, and in a workshop until it is committed."""
+        chosen = self._buttons.value
+        return self.options[chosen][1] if chosen is not None and self._committed else None
 
     def choose(self, option: int) -> None:
-        """Choose an option, counted from 1, as a click would.
+        """Choose an option, counted from 1, as a click would; a guess that was committed in a workshop stays.
 
         Raises:
             ValueError: there is no such option.
         """
-        self._buttons.value = require_int("option", option, 1, len(self.options)) - 1
+        number = require_int("option", option, 1, len(self.options))
+        if not self._buttons.disabled:
+            self._buttons.value = number - 1
+
+    def commit(self) -> None:
+        """Settle the guess, as the button of a workshop does; without a choice nothing happens."""
+        if self._commit is not None and self._buttons.value is not None and not self._committed:
+            self._committed = True
+            self._chosen()
+            self._settle()
 
     def static_forms(self) -> dict[str, str]:
         labels = [str(label) for label, _ in self.options]
@@ -153,10 +229,58 @@ class Vote(LiveBox):
             "text/plain": "\n".join([str(self.words), *(f"  ( ) {label}" for label in labels)]),
         }
 
-    def _note(self) -> None:
-        chosen = self._buttons.value
-        words = " " if chosen is None else str(_NOTED.format(choice=self.options[chosen][0]))
-        self._noted.value = paragraph(words, live=True)
+    def _put_back(self) -> None:
+        """The guess that the progress file holds."""
+        choice = noted_choice(self.key, len(self.options)) if self.key and has_progress_file() else None
+        if choice is not None:
+            self._committed = True
+            self._buttons.value = choice - 1
+            self._say(_NOTED)
+            self._settle()
+        self._show_commit()
+
+    def _settle(self) -> None:
+        if self._commit is not None:
+            self._buttons.disabled = True
+            self._show_commit()
+
+    def _show_commit(self) -> None:
+        if self._commit is not None:
+            self._commit.disabled = self._buttons.value is None
+            show_or_hide(self._commit, not self._buttons.disabled)
+
+    def _chosen(self) -> None:
+        self._show_commit()
+        if self._buttons.value is None:
+            self._noted.value = paragraph(" ", live=True)
+        elif not self._committed:
+            self._say(_CHOSEN)
+        else:
+            self._say(_NOTED if self._note() else _LATE)
+
+    def _note(self) -> bool:
+        """Note the guess; whether it still is one."""
+        if not (self.key and has_progress_file()):
+            return True
+        entry = noted(VOTES, self.key)
+        if "measured" in entry:
+            return bool(entry.get("choice") == self._buttons.value + 1)
+        label, value = self.options[self._buttons.value]
+        changes = entry.get("changes")
+        changed = "choice" in entry and entry["choice"] != self._buttons.value + 1
+        fields = {
+            "choice": self._buttons.value + 1,
+            "value": value if isinstance(value, (str, int, float)) else str(value),
+            "label": label.en,
+            "changes": (changes if isinstance(changes, int) and changes >= 0 else 0) + changed,
+        }
+        note_step(VOTES, self.key, self.lesson, fields)
+        return True
+
+    def _say(self, words: Text) -> None:
+        chosen = words.format(choice=self.options[self._buttons.value][0])
+        notice = untold_notice()
+        self._noted.value = paragraph(sentences(chosen, *([] if notice is None else [notice])), live=True)
 
 
 def _radio_buttons(labels: Sequence[Text]) -> Any:
@@ -191,3 +315,15 @@ def _folded(number: int, question: Question) -> str:
 def _listed(number: int, question: Question) -> str:
     choices = [f"  ( ) {choice.words}" for choice in question.choices]
     return "\n".join([f"{number}. {question.words}", *choices])
+
+
+def _answers(earlier: object, questions: Sequence[Question]) -> list[int | None]:
+    """What of a noted list of answers makes sense, an entry for each question."""
+    given = earlier if isinstance(earlier, list) else []
+    padded = [*given, *([None] * len(questions))]
+    return [
+        answer
+        if isinstance(answer, int) and not isinstance(answer, bool) and 1 <= answer <= len(question.choices)
+        else None
+        for answer, question in zip(padded, questions, strict=False)
+    ]

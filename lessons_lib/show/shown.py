@@ -27,8 +27,12 @@ class Shown:
 
 def report(table: Table, words: Sequence[Text] = (), svg: str = "") -> Shown:
     """A picture, a table and paragraphs, one below the other."""
+    prose = report_words(words)
+    return Shown(svg + table.html() + prose.html, "\n".join([table.plain(), *([prose.plain] if words else [])]))
+
+
+def report_words(words: Sequence[Text]) -> Shown:
+    """Paragraphs alone, in the dress that they have in a report."""
     paragraphs = "".join(f'<p style="margin:6px 0">{escape(str(text))}</p>' for text in words)
-    prose = (
-        f'<div lang="{language_tag()}" style="max-width:740px;line-height:1.6">{paragraphs}</div>' if words else ""
-    )
-    return Shown(svg + table.html() + prose, "\n".join([table.plain(), *map(str, words)]))
+    html = f'<div lang="{language_tag()}" style="max-width:740px;line-height:1.6">{paragraphs}</div>' if words else ""
+    return Shown(html, "\n".join(map(str, words)))

@@ -8,6 +8,8 @@ from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake, Value
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
 from lessons_lib.traffic.model import Operator, chain_traffic, plan_traffic
 
+_LESSON = "01"
+
 # -- guesses ----------------------------------------------------------------------------------------------------
 
 
@@ -18,7 +20,12 @@ def traffic_vote() -> Vote:
         en="Four elementwise operators on 64 MiB tensors run as four kernels. How many bytes are written and "
         "read for intermediate tensors in all?",
     )
-    return Vote(words, [(Text(zh=f"{mib} MiB", en=f"{mib} MiB"), mib * MIB) for mib in (192, 256, 384, 512)])
+    return Vote(
+        words,
+        [(Text(zh=f"{mib} MiB", en=f"{mib} MiB"), mib * MIB) for mib in (192, 256, 384, 512)],
+        key="traffic_vote",
+        lesson=_LESSON,
+    )
 
 
 def lab_vote() -> Vote:
@@ -30,7 +37,7 @@ def lab_vote() -> Vote:
     ratios = (0.9, 1.0, 1.5, 2.0, 3.0, 4.0)
     labels = [Text(zh="更慢", en="slower"), Text(zh="一样", en="the same")]
     labels += [Text(zh=f"{ratio:g} 倍", en=f"{ratio:g}×") for ratio in ratios[2:]]
-    return Vote(words, list(zip(labels, ratios, strict=True)))
+    return Vote(words, list(zip(labels, ratios, strict=True)), key="lab_vote", lesson=_LESSON)
 
 
 # -- exercise 1: a function -------------------------------------------------------------------------------------
@@ -100,6 +107,8 @@ _CHAIN = FunctionExercise(
         zh="注意 num_ops 没有出现：决定读写的是组，不是算子。",
         en="Note that num_ops does not appear: groups decide the traffic, not operators.",
     ),
+    key="check_total_bytes",
+    lesson=_LESSON,
 )
 
 
@@ -165,6 +174,8 @@ _SWIGLU = ValueExercise(
         zh="256 − 96 = 160 MiB：两个算子共用的输入 x 也少读了一次，边界公式看不到这一点。",
         en="256 - 96 = 160 MiB: the second read of a shared input is saved too; the boundary formula cannot see it.",
     ),
+    key="check_swiglu_saved",
+    lesson=_LESSON,
 )
 
 
@@ -178,7 +189,7 @@ def check_swiglu_saved(attempt: object) -> Feedback:
 
 def traffic_quiz() -> Quiz:
     """Three questions on what fusing does to traffic and what it does not."""
-    return Quiz([_in_place(), _graphs(), _training()])
+    return Quiz([_in_place(), _graphs(), _training()], key="traffic_quiz", lesson=_LESSON)
 
 
 def _in_place() -> Question:

@@ -33,6 +33,8 @@ class TrafficPanel(Panel):
     intermediate bytes alone, which is what ``fusion_traffic`` does.
     """
 
+    lesson = "01"
+
     num_ops = Parameter(lambda: int_slider(Text(zh="算子数", en="operators"), 4, 1, MOST_OPERATORS))
     tensor_bytes = Parameter(
         lambda: size_slider(Text(zh="张量大小", en="tensor size"), 64 * MIB, smallest=MIB, largest=GIB)
@@ -107,6 +109,8 @@ class EpiloguePanel(Panel):
 
     ``result`` maps the number of kernels (3, 2, 1) to an ``EpiloguePlan``.
     """
+
+    lesson = "01"
 
     k = Parameter(lambda: power_slider(Text(zh="内维 K", en="inner size K"), 1024, smallest=256, largest=16384))
     launch_us = Parameter(lambda: int_slider(Text(zh="每次启动 µs", en="µs per launch"), 0, 0, 20))

@@ -8,15 +8,16 @@ from lessons_lib.base.roofline import Interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes, format_range, format_ratio, format_seconds
 from lessons_lib.base.validate import require_real
+from lessons_lib.show.guesses import YOUR_GUESS, note_measured
 from lessons_lib.show.intervals import IntervalRow, draw_intervals
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
+from lessons_lib.show.workshop import vote_first
 from lessons_lib.traffic.measurement import ChainMeasurement
 
 _UNFUSED = Text(zh="四遍", en="four passes")
 _TILED = Text(zh="逐块一遍", en="one tiled pass")
 _RATIO = Text(zh="四遍 ÷ 一遍", en="four passes ÷ one")
-_GUESS = Text(zh="你的猜测", en="your guess")
 _TITLE = Text(zh="四个 NumPy 算子，float32，每个张量 {size}", en="Four NumPy operators, float32, {size} a tensor")
 _LABEL = Text(
     zh="四遍与逐块一遍：预测区间与实测耗时",
@@ -32,6 +33,8 @@ _NOTE = Text(
 def lab_report(measurement: ChainMeasurement, guess: float | None = None) -> Shown:
     """Predicted beside measured, in one picture and one table, then the named reason for the gap.
 
+    The measured speed-up is noted beside the learner's vote. In a workshop the report waits for that vote.
+
     Args:
         measurement: what ``measure_chain`` returned.
         guess: the learner's own guess of the speed-up (``lab_vote().value``); None where none was made.
@@ -41,6 +44,10 @@ def lab_report(measurement: ChainMeasurement, guess: float | None = None) -> Sho
     """
     if guess is not None:
         guess = require_real("guess", guess, above=0)
+    waiting = vote_first("lab_vote", guess)
+    if waiting is not None:
+        return waiting
+    note_measured("lab_vote", measurement.speedup.median)
     prediction = measurement.prediction
     svg = draw_intervals(
         str(_TITLE.format(size=format_bytes(measurement.tensor_bytes))),
@@ -72,7 +79,7 @@ def _table(measurement: ChainMeasurement, guess: float | None) -> Table:
         [str(_RATIO), format_ratio(measurement.naive_speedup), *speedup],
     ]
     if guess is not None:
-        rows.append([str(_GUESS), "", format_ratio(guess) if guess >= 1 else "< 1×", ""])
+        rows.append([str(YOUR_GUESS), "", format_ratio(guess) if guess >= 1 else "< 1×", ""])
     note = str(_NOTE.format(rounds=measurement.rounds))
     return Table([str(column) for column in columns], rows, marked=2, note=note)
 

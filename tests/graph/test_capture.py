@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.optional import MissingPackageError
+from lessons_lib.graph import fx_nodes
 from lessons_lib.graph.aten import FUNCTION, AtenCall, Operand, traits_of
 from lessons_lib.graph.capture import FakeSpec, capture, evaluate, fake
 from lessons_lib.graph.grouping import cost, eager, unfused
@@ -203,6 +204,33 @@ def test_a_fake_tensor_needs_extents_and_a_known_dtype(shape: Any, dtype: str) -
     with pytest.raises(ValueError):
         fake(shape, dtype)
     assert FakeSpec((2,)).dtype == "float32"
+
+
+def test_an_expanded_input_has_the_bytes_that_it_holds() -> None:
+    graph = capture(lambda x, mask: x + mask, fake((2, 8, 4, 4)), torch.ones(1, 1, 4, 4).expand(2, 8, 4, 4)).graph
+    assert (graph.tensor("mask").shape, graph.tensor("mask").bytes) == ((2, 8, 4, 4), 64)
+    assert cost(graph, unfused(graph), GPU).read_bytes == 1024 + 64
+
+
+def test_empty_memory_is_no_kernel_and_nothing_to_read() -> None:
+    def copied(x: Any) -> Any:
+        return torch.empty_like(x).copy_(x) + 1
+
+    captured = capture(copied, SQUARE)
+    assert labels(captured.graph) == ["copy_", "add"] and captured.graph.inputs == ("x",)
+    assert cost(captured.graph, unfused(captured.graph), GPU).total_bytes == 4 * 64
+
+    def filled(x: Any, y: Any) -> Any:
+        both = torch.empty(8, 4)
+        both[:4] = x
+        both[4:] = y
+        return both
+
+    x, y = torch.rand(4, 4), torch.rand(4, 4)
+    captured = capture(filled, x, y)
+    assert len(captured.graph.launching) == 2
+    assert captured.core.tensor("empty").bytes == 0
+    assert torch.equal(evaluate(captured, x, y), filled(x, y))
 
 
 # -- completeness ---------------------------------------------------------------------------------------------
@@ -408,6 +436,95 @@ def test_without_torch_the_message_says_what_to_run(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("lessons_lib.graph.torch_import.importlib.import_module", missing)
     with pytest.raises(MissingPackageError, match="pip install torch"):
         capture(lambda x: x, SQUARE)
+
+
+class Holder:
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+
+def per_row(x: Any) -> Any:
+    return torch.vmap(lambda row: row.sum() * 2)(x)
+
+
+def slope(x: Any) -> Any:
+    return torch.func.grad(lambda y: (y * y).sum())(x)
+
+
+@pytest.mark.parametrize(
+    "function", [per_row, slope, torch.vmap(lambda row: row.sum())], ids=["vmap", "grad", "bare"]
+)
+def test_transforms_are_refused_and_leave_nothing_behind(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"函数变换.*\n.*transforms a function"):
+        capture(function, SQUARE)
+    assert labels(capture(lambda x: x + 1, SQUARE).graph) == ["add"]
+
+
+def test_an_error_within_a_transform_leaves_nothing_behind() -> None:
+    def left_open(x: Any) -> Any:
+        torch._C._functorch._vmap_increment_nesting(4, "error")
+        raise RuntimeError("stop")
+
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
+    with pytest.raises(ValueError, match="stop"):
+        capture(left_open, SQUARE)
+    assert torch._C._functorch.get_dynamic_layer_stack_depth() == depth
+    assert labels(capture(lambda x: x + 1, SQUARE).graph) == ["add"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_tensors_whose_bytes_are_not_elements_times_size_are_refused() -> None:
+    made: list[Callable[[], Any]] = [
+        lambda: torch.eye(4).to_sparse(),
+        lambda: torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
+    ]
+    for make in made:
+        with pytest.raises(ValueError, match=r"参数 batch\['x'\].*\nbatch\['x'\] is not valid.*sparse"):
+            capture(lambda batch: batch["x"] * 2, {"x": make()})
+    with pytest.raises(ValueError, match=r"test_capture.py.*\n.*test_capture.py, line \d+.*sparse"):
+        capture(lambda x: x.to_sparse().to_dense(), SQUARE)
+
+
+@pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**40), (2**70,), (0, 2**70)])
+def test_a_tensor_that_no_memory_holds_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"参数 shape.*\nshape is not valid"):
+        fake(shape)
+
+
+@pytest.mark.parametrize(
+    ("function", "example", "words"),
+    [
+        (lambda x: Holder(x + 1), SQUARE, "object of type Holder"),
+        (Holder, SQUARE, "make an instance first"),
+        (lambda x: x, Holder(None), "object of type Holder among the example inputs"),
+    ],
+    ids=["returned", "class", "given"],
+)
+def test_objects_that_hide_tensors_are_refused_by_their_type(
+    function: Callable[[Any], Any], example: Any, words: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"Holder[^\n]*\n[^\n]*{words}") as refused:
+        capture(function, example)
+    assert "pytree" not in str(refused.value)
+
+
+def test_a_name_that_is_no_title_gives_way_to_the_type() -> None:
+    class Odd:
+        def __init__(self, name: object) -> None:
+            self.__name__ = name
+
+        def __call__(self, x: Any) -> Any:
+            return x + 1
+
+    assert [capture(Odd(name), SQUARE).name for name in (3, "", "<>")] == ["Odd"] * 3
+
+
+def test_a_line_of_the_standard_library_is_not_the_learners() -> None:
+    assert not fx_nodes._is_learners(importlib.import_module("contextlib").__file__)
+    assert not fx_nodes._is_learners(torch.__file__)
+    assert fx_nodes._is_learners(__file__) and fx_nodes._is_learners("/home/me/model.py")
 
 
 # -- lines ----------------------------------------------------------------------------------------------------

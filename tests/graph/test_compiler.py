@@ -15,6 +15,8 @@ from lessons_lib.graph.compiler_groups import CompilerGroups
 from lessons_lib.graph.compiler_mapping import CompilerKernel, Mapped, Origin, groups_from, mapped
 from lessons_lib.graph.grouping import Grouping, check, cost, marks
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.recompute import as_compiled
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 
 GPU = GPUS["A100 (40 GB)"]
@@ -180,29 +182,34 @@ def test_the_note_says_whose_scheduler_it_was() -> None:
 
 @pytest.mark.parametrize("name", recorded_names())
 def test_a_compilers_groups_obey_the_rules(name: str) -> None:
+    """But the one that a row must fit on chip: generated loops go over it again."""
     block = recorded_block(name)
-    assert check(block.core, block.compiler.grouping, GPU) == ()
+    assert [p for p in check(block.core, block.compiler.grouping, GPU) if not p.multi_pass] == []
 
 
 COUNTED_APART = {
     "attention_4d",  # a pattern's flash kernel: Inductor counts K and V once, not once a block
     "conv_bn_relu",  # two changes of layout, which are no operators of the graph
-    "cross_entropy",  # logits minus maximum: computed twice rather than stored
+    "long_softmax",  # rows that do not fit on a GPU's chip are counted once a pass here, and once by Inductor
 }
 
 
 @pytest.mark.parametrize("name", sorted({*recorded_names()} - COUNTED_APART))
 def test_the_compiler_itself_counts_the_same_bytes(name: str) -> None:
+    """What it computes twice rather than store counts as computed twice."""
     block = recorded_block(name)
-    assert cost(block.core, block.compiler.grouping, GPU).total_bytes == block.compiler.buffer_bytes
+    assert cost(*as_compiled(block.core, block.compiler), GPU).total_bytes == block.compiler.buffer_bytes
 
 
 @pytest.mark.parametrize("name", recorded_names())
 def test_the_best_plan_moves_no_more_than_the_compiler(name: str) -> None:
     block = recorded_block(name)
     by_pattern = bool(marks(block.core, block.compiler.grouping, GPU))
-    best = block.by_hand if by_pattern else block.best
+    passes = any(problem.multi_pass for problem in check(block.core, block.compiler.grouping, GPU))
+    best = best_grouping(block.core, GPU, by_hand=by_pattern, multi_pass=passes).cost
     assert best.total_bytes <= cost(block.core, block.compiler.grouping, GPU).total_bytes
+    if not passes:
+        assert best.total_bytes == (block.by_hand if by_pattern else block.best).total_bytes
 
 
 # -- Inductor itself ------------------------------------------------------------------------------------------

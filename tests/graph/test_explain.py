@@ -26,7 +26,9 @@ def test_one_kernel_says_what_stays_on_chip_and_what_a_cut_would_cost() -> None:
     text = said(graph, "f2", "f1", greedy(graph, A100))
     assert "f1 and f2 are in one kernel: number 1, of 4 operators." in text
     assert "neither written nor read back: f1 (64 MiB)" in text
-    assert "Cut before f2: the traffic grows from 128 MiB to 256 MiB (128 MiB more), 1 more launch." in text
+    assert (
+        "If it were cut before f2: the traffic grows from 128 MiB to 256 MiB (128 MiB more), 1 more launch." in text
+    )
 
 
 def test_two_kernels_say_what_merging_them_would_save() -> None:
@@ -153,3 +155,9 @@ def test_a_layer_of_a_model_is_explained_edge_by_edge() -> None:
     grouping = greedy(graph, A100)
     for edge in graph.edges:
         assert len(explain(graph, edge.producer, edge.consumer, grouping, A100)) >= 3
+
+
+@pytest.mark.parametrize("wrong", [None, "unfused", [["f0"]]])
+def test_what_is_no_grouping_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"参数 grouping.*\ngrouping is not valid"):
+        explain(chain(3, T), "f0", "f1", wrong, A100)  # type: ignore[arg-type]

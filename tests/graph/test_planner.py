@@ -300,3 +300,9 @@ def test_a_graph_of_views_alone_has_an_empty_plan() -> None:
     graph = build.graph("v")
     plan = best_grouping(graph, A100)
     assert (plan.grouping, plan.cost.launches, plan.proven) == (unfused(graph), 0, True)
+
+
+@pytest.mark.parametrize("wrong", [None, "softmax", 3])
+def test_what_is_no_graph_is_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"参数 graph.*\ngraph is not valid"):
+        best_grouping(wrong, A100)  # type: ignore[arg-type]

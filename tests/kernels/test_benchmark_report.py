@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_up_run import AMPERE, ENVIRONMENT, changed, made_up_run, steady
@@ -19,6 +20,7 @@ from lessons_lib.kernels.benchmark.prediction import experiments
 from lessons_lib.kernels.benchmark.report import aims_report, benchmark_report
 from lessons_lib.kernels.benchmark.runs import Run
 from lessons_lib.kernels.benchmark.verdict import measurement_verdict, run_problems
+from lessons_lib.kernels.exercises import kernel_vote
 from lessons_lib.show.chart import ShownChart
 
 
@@ -40,6 +42,17 @@ def test_a_count_of_launches_shows_only_where_it_differs() -> None:
     run = changed(made_up_run(), "rmsnorm", "operators", launches=9)
     rows = rows_of(repr(benchmark_report(run)), "PyTorch, operator by operator")
     assert re.search(r" 4 +576 MiB", rows[0]) and "7 (9)" in rows[1]
+
+
+def test_the_vote_about_the_bytes_stands_at_the_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    assert "Your guess" not in repr(benchmark_report(made_up_run()))
+    kernel_vote().choose(1)
+    line = "Your guess (bytes of four kernels over those of one): 1.67×."
+    for run in (made_up_run(), None):
+        assert line in repr(benchmark_report(run))
+        assert line in benchmark_report(run).html
+    assert line not in repr(benchmark_report(made_up_run(), only=["rmsnorm"]))
 
 
 def test_a_plan_as_predicted_needs_no_sentence_but_the_fused_one_has_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_up_run import steady
@@ -17,6 +18,7 @@ from lessons_lib.kernels.benchmark.cpu_lab import measure_on_cpu, why_not_compil
 from lessons_lib.kernels.benchmark.cpu_measurement import CpuMeasurement
 from lessons_lib.kernels.benchmark.cpu_report import cpu_report
 from lessons_lib.kernels.benchmark.verdict import measurement_verdict
+from lessons_lib.kernels.exercises import kernel_vote
 
 COPY = 0.010
 
@@ -110,6 +112,18 @@ def test_without_a_compiler_the_report_predicts_and_says_why() -> None:
     shown = repr(cpu_report(made_up(compiled=None)))
     assert "no compiler." in shown and "50 ms – 55 ms" in shown
     assert ">measured " in cpu_report(made_up())._repr_html_()
+
+
+def test_the_guess_has_a_row_and_the_vote_about_the_bytes_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "our guess" not in repr(cpu_report(made_up()))
+    assert repr(cpu_report(made_up(), guess=2)).splitlines()[5].split() == ["your", "guess", "2×"]
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    kernel_vote().choose(3)
+    assert "Your guess (bytes of four kernels over those of one): 4×." in repr(cpu_report(made_up()))
+    with pytest.raises(ValueError, match="guess"):
+        cpu_report(made_up(), guess=0)
 
 
 def test_without_pytorch_the_report_is_words() -> None:

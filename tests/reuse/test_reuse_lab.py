@@ -7,6 +7,7 @@ import string
 import sys
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,12 @@ np = pytest.importorskip("numpy")
 
 from lessons_lib import use_language  # noqa: E402
 from lessons_lib.base.caches import Cache, CpuCaches  # noqa: E402
+from lessons_lib.base.progress import progress_of  # noqa: E402
 from lessons_lib.base.spread import Spread  # noqa: E402
 from lessons_lib.base.text import Text  # noqa: E402
 from lessons_lib.base.units import KIB, MIB  # noqa: E402
 from lessons_lib.reuse import lab, sweep as sweep_module, sweep_plot  # noqa: E402
+from lessons_lib.reuse.exercises import tile_vote  # noqa: E402
 from lessons_lib.reuse.lab import sweep_tiles  # noqa: E402
 from lessons_lib.reuse.sweep import (  # noqa: E402
     Cliff,
@@ -349,6 +352,18 @@ def test_report_shows_chart_table_and_words(language: str, capfd: pytest.Capture
     assert str(sweep.cliff_words.text) in shown.plain
     assert str(sweep.guess_words(MIB)) in shown.plain
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_fastest_tile_is_noted_beside_the_vote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    monkeypatch.setenv("LESSONS_WORKSHOP", "1")
+    sweep, vote = made(), tile_vote()
+    assert "Vote above" in repr(sweep_report(sweep, guess=vote.value))
+    vote.choose(4)
+    vote.commit()
+    assert str(sweep.guess_words(2 * MIB)) in repr(sweep_report(sweep, guess=vote.value))
+    noted = progress_of("votes")["tile_vote"]
+    assert (noted["value"], noted["measured"]) == (2 * MIB, sweep.best.tile_bytes)
 
 
 def test_every_word_on_the_chart_is_at_least_11_pixels(monkeypatch: pytest.MonkeyPatch) -> None:

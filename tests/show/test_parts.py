@@ -242,3 +242,22 @@ def test_a_choice_taken_back_leaves_no_words() -> None:
     vote.choose(1)
     vote._buttons.value = None
     assert "one" not in vote._noted.value
+
+
+def test_an_attempt_that_changes_its_arguments_spoils_no_case() -> None:
+    total = FunctionExercise(
+        reference=lambda values: sum(values),
+        cases=[{"values": [1, 2]}, {"values": [3]}],
+        mistakes=[],
+        hints=DOUBLE.hints,
+        done=DOUBLE.done,
+    )
+
+    def emptying(values: list[int]) -> int:
+        found = sum(values)
+        values.clear()
+        return found
+
+    assert total.check(emptying).status == "right"
+    assert total.check(lambda values: sum(values)).status == "right"
+    assert total.cases == [{"values": [1, 2]}, {"values": [3]}]

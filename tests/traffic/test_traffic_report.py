@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from lessons_lib.base.progress import progress_of
 from lessons_lib.base.spread import Spread
 from lessons_lib.base.units import MIB
+from lessons_lib.traffic.exercises import lab_vote
 from lessons_lib.traffic.measurement import ChainMeasurement
 from lessons_lib.traffic.prediction import Calibration
 from lessons_lib.traffic.report import lab_report
@@ -57,3 +60,26 @@ def test_the_picture_marks_both_measurements() -> None:
 def test_a_bad_guess_is_refused(guess: object) -> None:
     with pytest.raises(ValueError, match="guess"):
         lab_report(MEASURED, guess)  # type: ignore[arg-type]
+
+
+def test_the_measured_speed_up_is_noted_beside_the_vote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    lab_report(MEASURED)
+    assert progress_of("votes") == {}
+    vote = lab_vote()
+    vote.choose(6)
+    assert "your guess" in repr(lab_report(MEASURED, vote.value))
+    assert progress_of("votes")["lab_vote"]["measured"] == pytest.approx(2.5625)
+
+
+def test_in_a_workshop_the_report_waits_for_the_vote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    monkeypatch.setenv("LESSONS_WORKSHOP", "1")
+    vote = lab_vote()
+    vote.choose(6)
+    waiting = lab_report(MEASURED, vote.value)
+    assert "2.56" not in waiting.plain + waiting.html
+    assert "<svg" not in waiting.html
+    vote.commit()
+    row = next(line for line in repr(lab_report(MEASURED, vote.value)).splitlines() if "your guess" in line)
+    assert row.split()[-1] == "4×"

@@ -8,22 +8,28 @@ from lessons_lib.base.roofline import Interval
 from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes, format_range, format_ratio, format_seconds
-from lessons_lib.base.validate import bad_argument, shown
+from lessons_lib.base.validate import bad_argument, require_real, shown
 from lessons_lib.kernels.benchmark.cpu_measurement import CpuMeasurement
+from lessons_lib.show.guesses import YOUR_GUESS, guess_line, voted_number
 from lessons_lib.show.intervals import IntervalRow, draw_intervals
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
 
 
-def cpu_report(measurement: CpuMeasurement | None) -> Shown:
+def cpu_report(measurement: CpuMeasurement | None, guess: float | None = None) -> Shown:
     """Predicted beside measured, in one picture and one table, and why the times are what they are.
+
+    What the learner voted about the bytes (``kernel_vote``) stands beneath.
 
     Args:
         measurement: what ``measure_on_cpu`` returned; ``None``: PyTorch is not here, and the report says so.
+        guess: the learner's own guess of the ratio of times; ``None`` where none was made.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: ``measurement`` is something else, or ``guess`` is not a number above 0.
     """
+    if guess is not None:
+        guess = require_real("guess", guess, above=0)
     if measurement is None:
         return report(Table([str(_PLAN)], []), [_NO_TORCH])
     if not isinstance(measurement, CpuMeasurement):
@@ -36,7 +42,13 @@ def cpu_report(measurement: CpuMeasurement | None) -> Shown:
     words = [measurement.reason.text, *measurement.notes]
     if measurement.problem is not None:
         words.insert(0, _PROBLEM.format(problem=measurement.problem))
-    return report(_table(measurement), words, _picture(measurement))
+    return report(_table(measurement, guess), [*chain_vote_words(), *words], _picture(measurement))
+
+
+def chain_vote_words() -> list[Text]:
+    """What the learner voted about the chain's bytes, as the line of a report; none without a vote."""
+    voted = voted_number("kernel_vote")
+    return [] if voted is None else [guess_line(_BYTES_ASKED, format_ratio(voted))]
 
 
 def _picture(measurement: CpuMeasurement) -> str:
@@ -49,7 +61,7 @@ def _picture(measurement: CpuMeasurement) -> str:
     return draw_intervals(str(title), rows, str(_LABEL), prefix="cpu")
 
 
-def _table(measurement: CpuMeasurement) -> Table:
+def _table(measurement: CpuMeasurement, guess: float | None) -> Table:
     columns = (_PLAN, Text(zh="逻辑读写", en="logical traffic"), Text(zh="预测", en="predicted"), _MEASURED)
     unfused, compiled = measurement.unfused, measurement.compiled
     rows = [
@@ -69,6 +81,8 @@ def _table(measurement: CpuMeasurement) -> Table:
             *_cells(measurement.predicted_speedup, measurement.speedup, format_ratio),
         ],
     ]
+    if guess is not None:
+        rows.append([str(YOUR_GUESS), "", format_ratio(guess), ""])
     note = _NOTE.format(rounds=unfused.count, threads=measurement.threads)
     return Table([str(title) for title in columns], rows, marked=2, note=str(note))
 
@@ -78,6 +92,7 @@ def _cells(predicted: Interval, measured: Spread | None, written: Callable[[floa
     return [format_range(predicted.low, predicted.high, written), shown_measured]
 
 
+_BYTES_ASKED = Text(zh="四个核函数的字节是一个的几倍", en="bytes of four kernels over those of one")
 _PLAN = Text(zh="方案", en="plan")
 _MEASURED = Text(zh="实测", en="measured")
 _OPERATORS = Text(zh="逐个算子", en="operator by operator")

@@ -10,6 +10,7 @@ from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.units import format_bytes, format_range, format_ratio, format_seconds
 from lessons_lib.base.validate import bad_argument, require_choice, require_items, shown
 from lessons_lib.kernels.benchmark.aims import AimStatus, aims
+from lessons_lib.kernels.benchmark.cpu_report import chain_vote_words
 from lessons_lib.kernels.benchmark.experiments import size_note
 from lessons_lib.kernels.benchmark.prediction import (
     EXPERIMENT_WORDS,
@@ -25,7 +26,7 @@ from lessons_lib.kernels.benchmark.prediction import (
 )
 from lessons_lib.kernels.benchmark.reasons import explain_plan, short_words
 from lessons_lib.kernels.benchmark.runs import ExperimentRun, PlanRun, Run
-from lessons_lib.show.shown import Shown, report
+from lessons_lib.show.shown import Shown, report, report_words
 from lessons_lib.show.table import Table
 from lessons_lib.traffic.prediction import side_of
 
@@ -34,6 +35,8 @@ def benchmark_report(
     run: Run | None, gpu: Gpu | str | None = None, *, only: Iterable[ExperimentName] | None = None
 ) -> Shown:
     """Predicted beside measured, experiment by experiment, and the course's aims beside what was found.
+
+    What the learner voted about the chain's bytes (``kernel_vote``) stands at the top.
 
     Args:
         run: what ``measure_kernels`` returned, or a recorded run; ``None``: there is none, and only predictions show.
@@ -44,13 +47,14 @@ def benchmark_report(
         ValueError: ``run`` or ``gpu`` is something else, or ``only`` names no experiment.
     """
     chosen = require_experiments("only", only)
+    voted = chain_vote_words() if "chain" in chosen else []
     if run is None:
         device = require_gpu_or_name("gpu", gpu)
-        parts = [_paragraphs([_NO_RUN.format(gpu=device.name)])]
+        parts = [report_words([_NO_RUN.format(gpu=device.name), *voted])]
         parts += [_predicted_part(entry, device) for entry in experiments(quick=True) if entry.name in chosen]
         return _joined(parts)
     require_run("run", run)
-    parts = [_paragraphs(run_words(run))]
+    parts = [report_words([*run_words(run), *voted])]
     parts += [_measured_part(run, entry) for entry in run.experiments if entry.experiment.name in chosen]
     return _joined(parts if only is not None else [*parts, aims_report(run)])
 
@@ -207,13 +211,6 @@ def _stated_bandwidth(run: Run) -> Text:
 
 def _joined(parts: Sequence[Shown]) -> Shown:
     return Shown("".join(part.html for part in parts), "\n\n".join(part.plain for part in parts))
-
-
-def _paragraphs(words: Sequence[Text]) -> Shown:
-    """Words without a table above them, in the same dress."""
-    full = report(Table(["-"], []), words)
-    bare = report(Table(["-"], []))
-    return Shown(full.html.removeprefix(bare.html), full.plain.removeprefix(bare.plain).lstrip("\n"))
 
 
 _COLUMNS: tuple[Text, ...] = (

@@ -79,6 +79,8 @@ class CompilerPanel(Panel):
     ``result`` is the ``CompileReport``. Tiles that have been tried in a setting stay in its picture and table.
     """
 
+    lesson = "05"
+
     gpu = Parameter(lambda: choice_list(Text(zh="GPU", en="GPU"), [(name, name) for name in GPUS], _FIRST_GPU))
     kernel = Parameter(lambda: choice_buttons(Text(zh="核函数", en="kernel"), KERNELS, "chain"))
     dtype = Parameter(lambda: choice_buttons(Text(zh="类型", en="dtype"), tuple(ELEMENT_BYTES), "fp16"))

@@ -47,7 +47,7 @@ from lessons_lib.kernels.gate.words import (
 )
 from lessons_lib.kernels.mode import TritonSetup, prepare_triton
 from lessons_lib.kernels.source import KernelSource
-from lessons_lib.show.exercise import Feedback, Status
+from lessons_lib.show.exercise import Feedback, Status, note_feedback
 
 if TYPE_CHECKING:
     import torch
@@ -84,6 +84,10 @@ def check_bias_silu_gate(kernel: object, *, time_limit: float = 60.0) -> Feedbac
         ValueError: ``time_limit`` is no number above 0.
     """
     limit = require_real("time_limit", time_limit, above=0)
+    return note_feedback(_feedback(kernel, limit), "check_bias_silu_gate", "05")
+
+
+def _feedback(kernel: object, limit: float) -> Feedback:
     if kernel is None:
         return _say("open", OPEN)
     try:
