@@ -1,9 +1,12 @@
-"""What a measurement reports, and how a run becomes ``RESULTS.md``."""
+"""What a measurement reports, and how runs become ``RESULTS.md``, all of it or section by section."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+_LOAD = "load when the run began"
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,52 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def document(machine: Mapping[str, str], date: str, sections: Sequence[Section]) -> str:
-    """The whole of ``RESULTS.md``."""
+class OtherMachineError(ValueError):
+    """The results that are there were taken on another machine, or with other versions."""
+
+
+def document(machine: Mapping[str, str], measured: Mapping[str, str], subjects: Sequence[str]) -> str:
+    """The whole of ``RESULTS.md``.
+
+    Args:
+        machine: by name; see ``machine.machine``.
+        measured: title -> the text of a section, as ``dated`` gives it.
+        subjects: the names by which ``python -m benchmarks`` knows the sections.
+    """
     parts = [
         "# Benchmarks · 性能测量",
-        f"Written by `make bench` on {date}; do not edit. To reproduce: `make bench` for all, or "
-        "`.venv/bin/python -m benchmarks panel` (or `import`, `memory`) for one, which prints its section and leaves "
-        "this file alone. The panel needs Chromium.",
+        "Written by `make bench`; do not edit. To reproduce: `make bench` for all; `.venv/bin/python -m benchmarks "
+        f"{subjects[0]}` for one ({', '.join(f'`{name}`' for name in subjects[1:])}), which prints its section, and "
+        "with `--write` puts it here in the place of the old one. The panel needs Chromium, the graphs torch.",
         "Times depend on the machine and on what else it is doing. What is compared was measured in one run, taking "
         "turns; read the ratios first.",
-        markdown_table(["machine", ""], list(machine.items())),
-        *(section.markdown() for section in sections),
+        markdown_table(["machine", ""], [row for row in machine.items() if row[0] != _LOAD]),
+        *measured.values(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def dated(section: Section, machine: Mapping[str, str], date: str) -> str:
+    """A section with the day on which it was measured, and what else the machine was doing."""
+    heading, rest = section.markdown().split("\n\n", 1)
+    return f"{heading}\n\nMeasured on {date}; load when it began: {machine[_LOAD]}.\n\n{rest}"
+
+
+def sections_in(text: str) -> dict[str, str]:
+    """Title -> the text of each section of a ``RESULTS.md``."""
+    found = (part.strip() for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:])
+    return {part.partition("\n")[0].removeprefix("## "): part for part in found}
+
+
+def require_same_machine(text: str, machine: Mapping[str, str]) -> None:
+    """What was measured on different machines does not belong in one file.
+
+    Raises:
+        OtherMachineError: naming what differs; a row that only one of the two has is no difference.
+    """
+    rows = re.findall(
+        r"^\| ([^|]+) \| (.+) \|$", re.split(r"^## ", text, maxsplit=1, flags=re.MULTILINE)[0], re.MULTILINE
+    )
+    differs = [name for name, value in rows if name != _LOAD and machine.get(name, value) != value]
+    if differs:
+        raise OtherMachineError(f"other {', '.join(differs)} than in RESULTS.md: measure everything (make bench)")

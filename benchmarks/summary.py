@@ -47,6 +47,11 @@ def milliseconds(value: float) -> str:
     return f"{value:.1f} ms" if abs(value) >= 10 else f"{value:.2f} ms"
 
 
+def seconds(value: float) -> str:
+    """A time in seconds with one decimal, two below ten."""
+    return f"{value:.1f} s" if abs(value) >= 10 else f"{value:.2f} s"
+
+
 def megabytes(value: float) -> str:
     """A size in bytes, written in decimal megabytes."""
     return f"{value / 1e6:.1f} MB"

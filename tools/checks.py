@@ -23,33 +23,35 @@ _TIMEOUT = f"--nbval-cell-timeout={run_notebooks.CELL_SECONDS}"
 STRICT_NBVAL = (*_PYTEST, "--nbval", "--nbval-current-env", _TIMEOUT, "-p", "no:cacheprovider")
 
 
-def notebook_folders(root: Path = ROOT) -> list[str]:
-    """Every folder with built notebooks, relative to the root; strict nbval over none would prove nothing."""
+def notebook_folders(root: Path = ROOT, editions: Sequence[str] = edition.EDITIONS) -> list[str]:
+    """The folders with built notebooks, relative to the root; strict nbval over none would prove nothing."""
     folders = {path.parent.relative_to(root) for path in root.glob("notebooks/**/*.ipynb")}
-    found = sorted(folder.as_posix() for folder in folders if not folder.name.startswith("."))
+    found = sorted(folder.as_posix() for folder in folders if folder.name in editions)
     if not found:
         raise Stop("没有可检查的课程：先运行 make notebooks。", "No built notebook to check: run make notebooks.")
     return found
 
 
-def nbval(python: Path) -> tuple[str, ...]:
+def nbval(python: Path, editions: Sequence[str] = edition.EDITIONS) -> tuple[str, ...]:
     """Strict nbval over every lesson whose needs ``python`` has; a notebook's cells stay on one worker, in order."""
-    left_out = (f"--ignore={path}" for path in _notebooks(lacking(python)))
-    return (*STRICT_NBVAL, *_WORKERS, "--dist", "loadfile", *left_out, *notebook_folders())
+    folders = notebook_folders(editions=editions)
+    left_out = (f"--ignore={path}" for path in _notebooks(lacking(python), folders))
+    return (*STRICT_NBVAL, *_WORKERS, "--dist", "loadfile", *left_out, *folders)
 
 
-def executed(python: Path) -> tuple[str, ...]:
+def executed(python: Path, editions: Sequence[str] = edition.EDITIONS) -> tuple[str, ...]:
     """The other lessons, run from top to bottom: what they store cannot be met here, but no cell may raise."""
     missing = lacking(python)
     for lesson, modules in missing.items():
         names = " ".join(modules)
         tell(f"{lesson}：缺少 {names}，只运行，不比较输出", f"{lesson}: lacks {names}; run, and not compared")
-    return run_notebooks.arguments(_notebooks(missing))
+    folders = notebook_folders(editions=editions)
+    return run_notebooks.arguments(_notebooks(missing, folders))
 
 
-def _notebooks(lessons: Iterable[str]) -> list[str]:
-    """The built notebooks of ``lessons``, relative to the root."""
-    paths = [f"{folder}/{lesson}.ipynb" for lesson in lessons for folder in notebook_folders()]
+def _notebooks(lessons: Iterable[str], folders: Sequence[str]) -> list[str]:
+    """The built notebooks of ``lessons`` in ``folders``, relative to the root."""
+    paths = [f"{folder}/{lesson}.ipynb" for lesson in lessons for folder in folders]
     return [path for path in paths if (ROOT / path).exists()]
 
 
@@ -63,16 +65,19 @@ PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
         *_PYTEST,
         "tests",
         "--ignore=tests/browser",
+        "--ignore=tests/deploy",
         "--ignore=tests/platforms",
         "--ignore=tests/site",
         *_WORKERS,
     ),
     "notebooks": lambda _: ("-m", "notebooks.build", "--check"),
+    "teaching": lambda _: ("-m", "tools.schedule", "--check"),
     "nbval": nbval,
     "executed": executed,
     "platforms": lambda _: (*_PYTEST, "tests/platforms", *_WORKERS, "--dist", "worksteal"),
+    "deploy": lambda _: (*_PYTEST, "tests/deploy"),
     "pythons": lambda _: ("-m", "tools.pythons", "--ends"),
-    "site": lambda _: (*_PYTEST, "tests/site"),
+    "site": lambda _: (*_PYTEST, "tests/site", *_WORKERS, "--dist", "loadscope"),
     "browser": lambda _: (*_PYTEST, "tests/browser", *_WORKERS, "--dist", "loadgroup"),
 }
 
@@ -93,7 +98,9 @@ def run_part(part: str, python: Path) -> tuple[bool, float]:
     print(f"\n━━ {part} " + "━" * (76 - len(part)), flush=True)
     started = time.perf_counter()
     try:
-        code = subprocess.run([str(python), *PARTS[part](python)], cwd=ROOT, check=False).returncode
+        variables = {**os.environ, **run_notebooks.NOBODYS}
+        command = [str(python), *PARTS[part](python)]
+        code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     except Stop as stop:
         print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
         code = 1

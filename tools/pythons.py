@@ -5,6 +5,9 @@
 Each has an environment of its own, .venv-310 and so on, with the versions of constraints/. A Python is looked for
 by its name on PATH and among pyenv's; one that is missing is named, and no failure. Where torch cannot be had for a
 Python without its 3 GB of CUDA, the lessons that need it are run there from top to bottom, and not compared.
+
+Tests marked ``once`` are left out, and properties are tried on fewer examples: the running Python tries them all. With
+``--ends`` the oldest Python takes one edition and the newest the other, since their code is the same.
 """
 
 from __future__ import annotations
@@ -16,11 +19,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import checks, edition, say
+from tools import checks, edition, run_notebooks, say
 from tools.constraints import PYTHONS
 from tools.pip_run import PipError, explained
 from tools.project import PYPROJECT, ROOT, constraints_for, extra_requirements, lesson_extras, requirement_name
@@ -29,6 +33,7 @@ from tools.side_environment import install, ready
 from tools.torch_install import obtainable
 
 # Of the extra ``dev``, what these checks do without: the same on every Python, so once is enough.
+_UNIT = ("-m", "not once", "--hypothesis-profile=fewer")
 _NOT_NEEDED = {"build", "import-linter", "jupyter-repo2docker", "mypy", "playwright", "ruff", "types-PyYAML"}
 
 
@@ -82,6 +87,13 @@ def ends(found: Sequence[str], running: str) -> list[str]:
     return [version for version in dict.fromkeys((found[0], found[-1])) if version != running]
 
 
+def shares(chosen: Sequence[str], of_two: bool) -> dict[str, tuple[str, ...]]:
+    """Version -> the editions that it takes: one each where there are two and ``of_two`` asks for that, else both."""
+    if of_two and len(chosen) == len(edition.EDITIONS):
+        return {version: (share,) for version, share in zip(chosen, edition.EDITIONS, strict=True)}
+    return dict.fromkeys(chosen, edition.EDITIONS)
+
+
 def packages_for_tests(pyproject_text: str) -> list[str]:
     """The requirements of the extra ``dev`` that unit tests and nbval need."""
     return [line for line in extra_requirements(pyproject_text, "dev") if requirement_name(line) not in _NOT_NEEDED]
@@ -106,19 +118,43 @@ def environment(version: str, python: Path) -> Path:
     return ready(ROOT / f".venv-{major}{minor}", python, wanted, files, fill)
 
 
-def check(version: str, python: Path) -> dict[str, Step]:
-    """Make the environment and run the checks in it; a step that fails does not stop the next."""
+def made(version: str, python: Path) -> tuple[Path | None, Step]:
+    """The environment's Python, or None where it cannot be made; why is told."""
     started = time.perf_counter()
     try:
         own = environment(version, python)
     except Stop as stop:
         print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
-        return {"environment": Step(False, time.perf_counter() - started)}
-    steps = {"environment": Step(True, time.perf_counter() - started)}
-    for name in ("unit", "nbval", "executed"):
+        own = None
+    return own, Step(own is not None, time.perf_counter() - started)
+
+
+def check(version: str, own: Path, editions: Sequence[str]) -> dict[str, Step]:
+    """Run the checks in an environment; a step that fails does not stop the next."""
+    wanted: dict[str, Callable[[], Sequence[str]]] = {
+        "unit": lambda: (*checks.PARTS["unit"](own), *_UNIT),
+        "nbval": lambda: checks.nbval(own, editions),
+        "executed": lambda: checks.executed(own, editions),
+    }
+    steps = {}
+    for name, arguments in wanted.items():
         print(f"\n── Python {version}: {name} " + "─" * 50, flush=True)
-        steps[name] = run([str(own), *checks.PARTS[name](own)])
+        try:
+            steps[name] = run([str(own), *arguments()])
+        except Stop as stop:
+            print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
+            steps[name] = Step(False, 0.0)
     return steps
+
+
+def check_all(pythons: Mapping[str, Path], editions: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Step]]:
+    """Make all environments, which is mostly waiting, at once; then check them one after the other."""
+    with ThreadPoolExecutor(max_workers=max(1, len(pythons))) as pool:
+        environments = dict(zip(pythons, pool.map(made, pythons, pythons.values()), strict=True))
+    return {
+        version: {"environment": step, **(check(version, own, editions[version]) if own else {})}
+        for version, (own, step) in environments.items()
+    }
 
 
 def run(command: Sequence[str]) -> Step:
@@ -126,7 +162,13 @@ def run(command: Sequence[str]) -> Step:
     started = time.perf_counter()
     last = ""
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+        command,
+        cwd=ROOT,
+        env={**os.environ, **run_notebooks.NOBODYS},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
     ) as process:
         assert process.stdout
         for line in process.stdout:
@@ -161,7 +203,8 @@ def main() -> int:
         )
     if options.ends:
         chosen = ends(list(found), f"{sys.version_info.major}.{sys.version_info.minor}")
-    results = {version: check(version, found[version]) for version in chosen if version in found}
+    here = {version: found[version] for version in chosen if version in found}
+    results = check_all(here, shares(list(here), options.ends))
     missing = [version for version in (options.versions or PYTHONS) if version not in found]
     print(summary(results, missing), flush=True)
     if not results:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,18 +16,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Quiet and offline: a browser under test asks nobody for updates.
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
+from tools.chromium import FLAGS, find_chromium
+
 # Every cell stands in the page, and nothing pops up over it.
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -36,16 +25,11 @@ SETTINGS = {
 }
 
 
-def find_chromium() -> str | None:
-    """The path of an installed Chromium or Chrome."""
-    return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
-
-
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """A headless browser with an empty profile."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         yield browser
         browser.close()
 

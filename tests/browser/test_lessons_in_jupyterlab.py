@@ -47,6 +47,8 @@ class Lesson:
         edges: states of a panel in which its picture is fullest.
         votes: how many options each has.
         trials: cells of the court.
+        canvases: cells with a graph whose edges are pressed.
+        puzzles: cells with the levels; the first level is solved by pressing every edge.
         exercises: what a learner types in place of None: a wrong answer and a right one.
         kernels: the same for a kernel whose body ends in ``return None``; statements, one a line.
         others: further cells to photograph.
@@ -57,6 +59,8 @@ class Lesson:
     edges: dict[str, list[State]] = field(default_factory=dict)
     votes: dict[str, int] = field(default_factory=dict)
     trials: tuple[str, ...] = ()
+    canvases: tuple[str, ...] = ()
+    puzzles: tuple[str, ...] = ()
     exercises: dict[str, tuple[str, str]] = field(default_factory=dict)
     kernels: dict[str, tuple[str, str]] = field(default_factory=dict)
     quiz: tuple[str, ...] = ("quiz",)
@@ -64,7 +68,7 @@ class Lesson:
 
     @property
     def live_cells(self) -> set[str]:
-        return {*self.panels, *self.votes, *self.trials, *self.quiz}
+        return {*self.panels, *self.votes, *self.trials, *self.canvases, *self.puzzles, *self.quiz}
 
 
 def _every(kind: str, count: int) -> list[Press]:
@@ -166,6 +170,21 @@ LESSONS = (
             "break-even": ("8", "16"),
         },
         others=("court-record",),
+    ),
+    Lesson(
+        "04_your_model",
+        votes={"vote": 3, "compiler-vote": 4},
+        canvases=("hand-canvas", "mlp-canvas", "own-canvas"),
+        puzzles=("puzzles",),
+        exercises={
+            "kernel-mib": (
+                "sum(mib[t] for op in group for side in ops[op] for t in side)",
+                "sum(mib[t] for t in mib if (any(t in ops[op][0] for op in group) "
+                "and not any(t in ops[op][1] for op in group)) or (any(t in ops[op][1] for op in group) "
+                "and (t in outputs or any(t in ops[op][0] for op in ops if op not in group))))",
+            ),
+        },
+        others=("capture-code", "mlp-code", "compare-code", "measure-code", "own-model"),
     ),
     Lesson(
         "05_triton_kernel",
@@ -389,6 +408,44 @@ def test_every_choice_of_the_quiz_by_keyboard(opened: Opened) -> None:
         opened.photograph(quiz, cell_id)
 
 
+def test_edges_of_a_graph_are_fused_cut_and_undone_by_keyboard(opened: Opened) -> None:
+    for cell_id in opened.lesson.canvases:
+        cell = opened.notebook.cell(cell_id)
+        said, edge = cell.locator("[role=status]").first, cell.locator(".jp-OutputArea [data-edge]").first
+        opened.photograph(cell, f"{cell_id}-start")
+        for pressed in ("true", "false", "true"):
+            before = said.inner_text(), cell.evaluate(DRAWN)
+            edge.focus()
+            opened.page.keyboard.press("Enter")
+            expect(edge).to_have_attribute("aria-pressed", pressed, timeout=15_000)
+            expect(said).not_to_have_text(before[0])
+            assert cell.evaluate(DRAWN) != before[1]
+        opened.photograph(cell, f"{cell_id}-fused")
+        cell.locator(".jp-OutputArea button").first.focus()  # undo
+        opened.page.keyboard.press("Enter")
+        expect(edge).to_have_attribute("aria-pressed", "false", timeout=15_000)
+    assert opened.complaints == []
+
+
+DRAWN = "cell => cell.querySelector('.jp-OutputArea svg[role=group]').outerHTML"
+
+
+def test_the_first_puzzle_is_solved_by_keyboard(opened: Opened) -> None:
+    for cell_id in opened.lesson.puzzles:
+        cell = opened.notebook.cell(cell_id)
+        edges = cell.locator(".jp-OutputArea [data-edge]")
+        opened.photograph(cell, f"{cell_id}-start")
+        for index in range(edges.count()):
+            if edges.nth(index).get_attribute("aria-pressed") == "false":
+                edges.nth(index).focus()
+                opened.page.keyboard.press("Enter")
+                expect(edges.nth(index)).to_have_attribute("aria-pressed", "true", timeout=15_000)
+        expect(cell.get_by_role("button", name=re.compile("^★ 1 "))).to_be_visible(timeout=15_000)
+        opened.photograph(cell, f"{cell_id}-solved")
+        assert cell.evaluate(CUT_TEXT) == []
+    assert opened.complaints == []
+
+
 def test_the_court_hears_every_answer_by_keyboard_and_shows_nothing_before_the_third(opened: Opened) -> None:
     for cell_id in opened.lesson.trials:
         trial = opened.notebook.cell(cell_id)
@@ -492,7 +549,7 @@ CUT_TEXT = """cell => {
     for (const box of cell.querySelectorAll('.widget-label, .widget-readout, button, select, td, th, label')) {
         if (box.scrollWidth > box.clientWidth + 1) faults.push('cut: ' + box.textContent);
     }
-    for (const card of cell.querySelectorAll('.jp-OutputArea svg[role=img]')) {
+    for (const card of cell.querySelectorAll('.jp-OutputArea svg:is([role=img], [role=group])')) {
         const edge = card.getBoundingClientRect();
         const texts = [...card.querySelectorAll('text')];
         const boxes = texts.map(text => text.getBoundingClientRect());

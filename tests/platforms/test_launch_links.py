@@ -16,7 +16,6 @@ from notebooks.build.readme import READMES
 from tools.edition import EDITIONS
 from tools.lesson_needs import lesson_needs
 from tools.project import ROOT
-from tools.torch_source import TORCH_EXTRAS
 
 LESSONS = sorted(
     path.relative_to(ROOT).as_posix() for name in EDITIONS for path in ROOT.glob(f"notebooks/{name}/*.ipynb")
@@ -86,11 +85,11 @@ def test_a_lesson_opens_itself_on_every_platform(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", LESSONS)
-def test_a_lesson_also_runs_on_the_site_in_its_own_language_unless_it_needs_torch(page: str) -> None:
-    """The site's Python has no torch: there such a lesson is only read, and no link may open it."""
+def test_a_lesson_also_runs_on_the_site_in_its_own_language_unless_its_kernels_need_triton(page: str) -> None:
+    """The site's Python has no torch and no triton: a lesson on kernels is only read there, and no link may open it."""
     _, edition, name = page.split("/")
     offered = f"{CONFIG.site}run/lab-{edition}/index.html?path={edition}/{name}" in text_of(page)
-    assert offered == TORCH_EXTRAS.isdisjoint(lesson_needs()[name.removesuffix(".ipynb")])
+    assert offered == ("kernel" not in lesson_needs()[name.removesuffix(".ipynb")])
 
 
 @pytest.mark.parametrize("page", READMES)

@@ -115,6 +115,7 @@ def test_a_lesson_opened_directly_installs_from_the_wheels_beside_it(folder: Pat
     first, *others = printed.values()
     assert re.search(r"lessons_lib <- .*operator_fusion_lessons-\S+\.whl", first)
     assert not any(others), "the first lesson installed everything"
+    assert not place_of(clean_python, "anywidget"), "lessons on graphs did without: buttons instead of clicks"
     assert Path(place_of(clean_python, "lessons_lib")).is_relative_to(clean_python.parents[1])
 
 
@@ -125,7 +126,7 @@ def test_the_start_notebook_installs_everything_and_the_lessons_find_it(folder: 
     assert start.startswith("✓ 准备好了") and "刷新一次浏览器页面" in start
     assert "torch, triton missing" in start and "numpy" not in start
     assert not any(lessons), "nothing was left for a lesson to install"
-    assert place_of(clean_python, "tqdm") and place_of(clean_python, "diskcache")
+    assert all(place_of(clean_python, module) for module in ("tqdm", "anywidget", "diskcache"))
 
 
 def test_the_guard_is_a_guard(folder: Path, clean_python: Path, tmp_path: Path) -> None:

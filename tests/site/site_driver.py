@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Route, sync_playwright
 
-from tests.browser.lab_driver import CHROMIUM_FLAGS, find_chromium
+from tools.chromium import FLAGS, find_chromium
 from tools.project import ROOT
 
 ARTIFACTS = ROOT / "artifacts" / "screenshots"
@@ -48,7 +48,7 @@ def serve(folder: Path) -> Iterator[str]:
 def offline_chromium() -> Iterator[Browser]:
     """A headless browser for which no host but this one exists."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*CHROMIUM_FLAGS, _NOBODY_ELSE])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*FLAGS, _NOBODY_ELSE])
         yield browser
         browser.close()
 

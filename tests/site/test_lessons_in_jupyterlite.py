@@ -1,4 +1,7 @@
-"""Lesson 01 of both editions with Python inside the browser, everything served by the site itself, no network."""
+"""Lessons with Python inside the browser, everything served by the site itself, no network.
+
+Lesson 01 of both editions, and lesson 04, whose picture is pressed and whose graphs are recorded ones: no torch there.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from tools.site.__main__ import build_site
 from tools.site.lite import RUN
 
 LESSON = "01_traffic"
+GRAPHS = "04_your_model"
 MENU = {"zh": "文件", "en": "File"}
 NO_NUMPY = {"zh": "NumPy，但当前环境里没有", "en": "NumPy, which is not installed here"}
 BUSY_MACHINE = 180_000  # milliseconds; a quiet one needs a tenth
@@ -62,11 +66,8 @@ def edition(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def page(learner: tuple[BrowserContext, list[str]], address: str, edition: str) -> Iterator[Page]:
     """The lesson, opened by the button of the page that lists them, and running."""
-    opened = learner[0].new_page()
-    opened.goto(f"{address}/{edition}/index.html")
     started = time.perf_counter()
-    opened.locator(f'a.button.main[href*="{LESSON}"]').click()
-    opened.wait_for_function(KERNEL_IS_IDLE, timeout=BUSY_MACHINE)
+    opened = _open(learner[0], address, edition, LESSON)
     opened.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
     expect(_cell(opened, "panel").locator(".noUi-handle").first).to_be_visible(timeout=BUSY_MACHINE)
     print(f"\n{edition}: {time.perf_counter() - started:.1f} s to a live slider")
@@ -74,6 +75,15 @@ def page(learner: tuple[BrowserContext, list[str]], address: str, edition: str) 
     expect(_lab_error(opened)).to_be_visible(timeout=BUSY_MACHINE)
     yield opened
     opened.close()
+
+
+def _open(context: BrowserContext, address: str, edition: str, lesson: str) -> Page:
+    """A lesson with its kernel ready."""
+    opened = context.new_page()
+    opened.goto(f"{address}/{edition}/index.html")
+    opened.locator(f'a.button.main[href*="{lesson}"]').click()
+    opened.wait_for_function(KERNEL_IS_IDLE, timeout=BUSY_MACHINE)
+    return opened
 
 
 def _cell(page: Page, cell_id: str) -> Locator:
@@ -131,3 +141,64 @@ def test_nothing_was_asked_of_anybody_else(page: Page, learner: tuple[BrowserCon
     )
     assert refused and all(url.startswith("https://cdn.jsdelivr.net/pyodide/") for url in refused), refused
     refused.clear()
+
+
+# -- lesson 04 ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graphs(learner: tuple[BrowserContext, list[str]], address: str) -> Iterator[OpenNotebook]:
+    """Lesson 04, run from top to bottom."""
+    opened = _open(learner[0], address, "zh", GRAPHS)
+    notebook = OpenNotebook(opened)
+    notebook.run_all(BUSY_MACHINE / 1000)
+    yield notebook
+    opened.close()
+
+
+def _edge(notebook: OpenNotebook, cell_id: str) -> Locator:
+    """The first edge of a canvas; the locator finds it anew after each picture."""
+    return notebook.cell(cell_id).locator("[data-edge]").first
+
+
+def _is_together(edge: Locator, together: bool) -> None:
+    expect(edge).to_have_attribute("aria-pressed", str(together).lower(), timeout=20_000)
+
+
+def test_every_cell_of_a_lesson_on_graphs_runs_without_torch(graphs: OpenNotebook) -> None:
+    assert graphs.errors() == []
+
+
+def test_an_edge_is_pressed_by_mouse_and_by_keyboard(graphs: OpenNotebook) -> None:
+    edge, status = _edge(graphs, "hand-canvas"), graphs.cell("hand-canvas").locator("[role=status]").first
+    _is_together(edge, False)
+    before = status.inner_text()
+    middle = edge.evaluate(
+        """part => {
+            const line = part.querySelector('.hit');
+            const at = line.getPointAtLength(line.getTotalLength() / 2);
+            const point = new DOMPoint(at.x, at.y).matrixTransform(line.getScreenCTM());
+            return [point.x, point.y];
+        }"""
+    )
+    graphs.page.mouse.click(*middle)
+    _is_together(edge, True)
+    expect(status).not_to_have_text(before)
+    edge.focus()
+    graphs.page.keyboard.press("Enter")
+    _is_together(edge, False)
+    graphs.cell("hand-canvas").screenshot(path=ARTIFACTS / "site-zh-canvas.png")
+
+
+def test_a_puzzle_answers_a_press(graphs: OpenNotebook) -> None:
+    cell, edge = graphs.cell("puzzles"), _edge(graphs, "puzzles")
+    shown = cell.locator(".jp-OutputArea").inner_text()
+    edge.focus()
+    graphs.page.keyboard.press("Enter")
+    _is_together(edge, True)
+    expect(cell.locator(".jp-OutputArea")).not_to_have_text(shown)
+    cell.screenshot(path=ARTIFACTS / "site-zh-puzzle.png")
+
+
+def test_a_lesson_on_graphs_asks_nobody_else(graphs: OpenNotebook, learner: tuple[BrowserContext, list[str]]) -> None:
+    assert learner[1] == []

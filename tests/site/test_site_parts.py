@@ -9,7 +9,7 @@ import pytest
 from nbformat import from_dict
 
 from notebooks.build.course import Course, read_course
-from notebooks.build.links import browser_path
+from notebooks.build.links import browser_path, runs_in_browser
 from notebooks.build.read import Language
 from tools.project import ROOT
 from tools.site.editions import EDITIONS, WORDS, built
@@ -18,6 +18,7 @@ from tools.site.markdown import math_as_mathml
 from tools.site.outputs import as_on_a_terminal, shown_outputs
 from tools.site.pages import landing_page, reading_page
 from tools.site.runtime import closure
+from tools.site.wheels import requirement_names
 
 
 def output(**data: str) -> object:
@@ -85,12 +86,29 @@ def test_a_lesson_opens_in_its_own_edition() -> None:
 
 
 def with_torch(course: Course) -> Course:
-    """The first two lessons; the first needs torch, which no Python in a browser has."""
+    """The first two lessons; the first needs triton, which no Python in a browser has."""
     first, second = course.lessons[:2]
     opening = first.opening
     cells = {language: replace(opening[language], needs=("lab", "kernel")) for language in EDITIONS}
     lesson = replace(first, blocks=(replace(opening, **cells), *first.blocks[1:]))
     return replace(course, lessons=(lesson, second))
+
+
+def test_the_site_serves_what_a_lessons_first_cell_asks_for() -> None:
+    config = replace(
+        read_course(ROOT)[0].config, requirements=("a>=1",), in_browser={"lab": (), "graph": ("b-c>=2",)}
+    )
+    assert requirement_names(config) == ["a", "b-c"]
+
+
+def test_only_a_lesson_whose_extras_a_browser_can_have_runs_there() -> None:
+    course = built(read_course(ROOT)[0])
+    lesson = course.lessons[0]
+    opening = lesson.opening
+    for needs, runs in (((), True), (("lab", "graph"), True), (("lab", "kernel"), False)):
+        cells = {language: replace(opening[language], needs=needs) for language in EDITIONS}
+        changed = replace(lesson, blocks=(replace(opening, **cells), *lesson.blocks[1:]))
+        assert runs_in_browser(changed, course.config) is runs
 
 
 @pytest.mark.parametrize("language", EDITIONS)

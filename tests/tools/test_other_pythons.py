@@ -1,7 +1,10 @@
 """Which Pythons are found, which are run, and what the table says; made-up Pythons, real subprocesses."""
 
 import os
+import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -96,7 +99,12 @@ def made_up(monkeypatch):
     """Two Pythons, whose checks do what the test says."""
     monkeypatch.setattr(pythons, "find_all", lambda: {"3.10": "ten", "3.12": "twelve"})
     results = {"3.10": True, "3.12": True}
-    monkeypatch.setattr(pythons, "check", lambda version, python: {"unit": Step(results[version], 1.0, python)})
+    monkeypatch.setattr(pythons, "made", lambda version, python: (python, Step(True, 2.0)))
+
+    def checked(version, python, editions):
+        return {"unit": Step(results[version], 1.0, f"{python} {' '.join(editions)}")}
+
+    monkeypatch.setattr(pythons, "check", checked)
     return results
 
 
@@ -108,7 +116,7 @@ def run_main(monkeypatch, *arguments):
 def test_all_that_are_here_run_and_the_missing_ones_are_named(made_up, monkeypatch, capsys):
     assert run_main(monkeypatch) == 0
     shown = capsys.readouterr().out
-    assert "3.10  unit ok 1 s (ten)" in shown and "twelve" in shown
+    assert "3.10  environment ok 2 s; unit ok 1 s (ten zh en)" in shown and "twelve zh en" in shown
     assert "3.11  这台机器上没有 / not on this machine" in shown and "3.13  这台" in shown
 
 
@@ -135,13 +143,63 @@ def test_each_python_runs_unit_tests_compares_lessons_and_runs_those_it_cannot_c
     told = []
 
     def part(name):
-        return lambda python: told.append((name, python)) or ("-c", f"print('{name} done')")
+        return lambda *given: (
+            told.append((name, *given)) or ("-c", f"import sys; print('{name} done', *sys.argv[1:])")
+        )
 
-    monkeypatch.setattr(pythons, "environment", lambda version, python: sys.executable)
-    monkeypatch.setattr(pythons.checks, "PARTS", {name: part(name) for name in ("unit", "nbval", "executed", "mypy")})
-    steps = pythons.check("3.10", "ten")
-    assert told == [(name, sys.executable) for name in ("unit", "nbval", "executed")]
-    assert [step.words for step in steps.values()] == ["", "unit done", "nbval done", "executed done"]
+    monkeypatch.setattr(pythons.checks, "PARTS", {"unit": part("unit"), "mypy": part("mypy")})
+    monkeypatch.setattr(pythons.checks, "nbval", part("nbval"))
+    monkeypatch.setattr(pythons.checks, "executed", part("executed"))
+    steps = pythons.check("3.10", sys.executable, ("zh",))
+    assert told == [("unit", sys.executable), *((name, sys.executable, ("zh",)) for name in ("nbval", "executed"))]
+    words = [step.words for step in steps.values()]
+    assert words == ["unit done -m not once --hypothesis-profile=fewer", "nbval done", "executed done"]
+
+
+def test_a_check_that_has_nothing_to_check_fails_and_does_not_stop_the_next(monkeypatch, capsys):
+    def nothing(*given):
+        raise Stop("没有", "nothing to check")
+
+    monkeypatch.setattr(pythons.checks, "PARTS", {"unit": lambda python: ("-c", "")})
+    monkeypatch.setattr(pythons.checks, "nbval", nothing)
+    monkeypatch.setattr(pythons.checks, "executed", lambda *given: ("-c", ""))
+    steps = pythons.check("3.10", sys.executable, ("zh",))
+    assert [step.good for step in steps.values()] == [True, False, True]
+    assert "nothing to check" in capsys.readouterr().out
+
+
+def test_the_two_ends_take_an_edition_each(made_up, monkeypatch, capsys):
+    assert run_main(monkeypatch, "--ends") == 0
+    shown = capsys.readouterr().out
+    if RUNNING in ("3.10", "3.12"):
+        assert "zh en" in shown
+    else:
+        assert "(ten zh)" in shown and "(twelve en)" in shown
+    assert pythons.shares(["3.10", "3.13"], True) == {"3.10": ("zh",), "3.13": ("en",)}
+    assert pythons.shares(["3.13"], True) == {"3.13": ("zh", "en")}
+    assert pythons.shares(["3.10", "3.13"], False) == {"3.10": ("zh", "en"), "3.13": ("zh", "en")}
+
+
+def test_a_test_marked_once_is_not_run_on_every_python():
+    """pytest itself: a marker that it does not know would leave nothing out."""
+    words = [*pythons.checks.PARTS["unit"](Path(sys.executable)), *pythons._UNIT, "--collect-only", "-n", "0"]
+    words[words.index("tests")] = "tests/notebooks"
+    shown = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True).stdout
+    assert "test_bootstrap.py" in shown and "test_build.py" not in shown
+
+
+def test_environments_are_made_at_once(monkeypatch):
+    """Each waits for the other to be under way."""
+    meeting = threading.Barrier(2, timeout=30)
+
+    def meet(version, python):
+        meeting.wait()
+        return python, Step(True, 1.0)
+
+    monkeypatch.setattr(pythons, "made", meet)
+    monkeypatch.setattr(pythons, "check", lambda version, python, editions: {})
+    found = pythons.check_all({"3.10": "ten", "3.12": "twelve"}, {"3.10": (), "3.12": ()})
+    assert list(found) == ["3.10", "3.12"]
 
 
 def test_an_environment_that_cannot_be_made_is_told_and_fails(monkeypatch, capsys):
@@ -149,5 +207,6 @@ def test_an_environment_that_cannot_be_made_is_told_and_fails(monkeypatch, capsy
         raise Stop("没有网络", "no network")
 
     monkeypatch.setattr(pythons, "environment", no)
-    steps = pythons.check("3.10", "ten")
-    assert not steps["environment"].good and "没有网络" in capsys.readouterr().out
+    results = pythons.check_all({"3.10": "ten"}, {"3.10": ("zh",)})
+    assert not results["3.10"]["environment"].good and list(results["3.10"]) == ["environment"]
+    assert "没有网络" in capsys.readouterr().out

@@ -13,7 +13,7 @@ if not course:
         f"{wheels} 里没有课程库。请先解压整个离线包，再打开解压后文件夹里的 start.ipynb。\n"
         f"No course library in {wheels}. Unpack the whole zip, then open the start.ipynb in the unpacked folder."
     )
-had_widgets = find_spec("ipywidgets") is not None
+had_widgets = all(find_spec(module) for module in ("ipywidgets", "anywidget"))
 
 
 def run(*arguments: str) -> None:
@@ -29,7 +29,7 @@ def run(*arguments: str) -> None:
 # From the folder alone; what is already there keeps its version.
 pip = ("pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", f"--find-links={wheels}")
 run(*pip, "--no-deps", "--force-reinstall", str(course[-1]))
-run(*pip, str(course[-1]), "tqdm", "diskcache")
+run(*pip, str(course[-1]), "tqdm", "anywidget", "diskcache")
 
 print("✓ 准备好了，可以打开下面的课。 / Ready: open a lesson below.")
 if not had_widgets:

@@ -17,8 +17,8 @@ from tools.project import CONSTRAINTS, ROOT, pinned
 from tools.side_environment import CACHE as ENVIRONMENTS, ready
 
 # The package's requirements and what these need, for a Jupyter that has IPython and nothing else; tqdm, with colorama
-# on Windows, for the labs; and diskcache, for the kernels. NumPy, matplotlib, torch and triton are not pure Python,
-# so they are not here.
+# on Windows, for the labs; anywidget and what it needs, for pictures that can be pressed; and diskcache, for the kernels.
+# NumPy, matplotlib, torch and triton are not pure Python, so they are not here.
 PURE = (
     "drawsvg",
     "lazy-loader",
@@ -30,6 +30,9 @@ PURE = (
     "jupyterlab-widgets",
     "tqdm",
     "colorama",
+    "anywidget",
+    "psygnal",
+    "typing-extensions",
     "diskcache",
 )
 # The oldest Python's pins: a wheel for it serves all later ones.

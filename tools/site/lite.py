@@ -20,7 +20,12 @@ from tools.say import Stop
 from tools.site.editions import EDITIONS, WORDS
 
 RUN = "run"  # where JupyterLite lies in the site
-_EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension", "jupyterlab_pygments")
+_EXTENSIONS = (
+    "@jupyter-widgets/jupyterlab-manager",
+    "@jupyterlite/pyodide-kernel-extension",
+    "anywidget",
+    "jupyterlab_pygments",
+)
 
 # A visit opens its own lesson and no other: each tab restored from the last visit would start a Python of its own.
 # What the learner wrote is kept elsewhere, in the browser's database.
@@ -49,7 +54,9 @@ def build_lite(out: Path, course: Course, wheels: Path, runtime: Path | None) ->
 def copy_lessons(target: Path, course: Course, language: Language) -> None:
     """The built notebooks, marked as trusted: they come with the site, so their pictures may show before a run."""
     target.mkdir(parents=True)
-    for lesson in filter(runs_in_browser, course.lessons):
+    for lesson in course.lessons:
+        if not runs_in_browser(lesson, course.config):
+            continue
         source = course.root / notebook_path(lesson, language)
         notebook = nbformat.read(source, as_version=4)  # type: ignore[no-untyped-call]
         for cell in notebook.cells:

@@ -73,7 +73,7 @@ def _entry(lesson: Lesson, language: Language, course: Course) -> dict[str, obje
         "other_title": theirs,
         "minutes": WORDS[language].minutes.format(minutes=f"{lesson.minutes:g}"),
         "read": f"{lesson.name}.html",
-        "run": f"../{browser_path(lesson, language)}" if runs_in_browser(lesson) else None,
+        "run": f"../{browser_path(lesson, language)}" if runs_in_browser(lesson, course.config) else None,
         "launch": launch_links(lesson, language, course.config),
     }
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -14,8 +15,10 @@ from notebooks.build.config import Config
 from tools.pip_run import explained
 from tools.project import ROOT, pinned, this_constraints
 
-# Asked for by the browser's kernel and by ipywidgets; Pyodide does not have them.
-_MORE = ("comm", "jupyterlab-widgets")
+# Asked for by the browser's kernel, by ipywidgets and by anywidget; Pyodide does not have them.
+_MORE = ("comm", "jupyterlab-widgets", "psygnal")
+# Some have wheels for a system too, which a browser cannot use.
+_PURE = ("--platform=any", "--implementation=py", "--abi=none")
 _SOURCES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-CONTENT", "NOTICE", "lessons_lib")
 
 
@@ -24,12 +27,13 @@ def collect_wheels(target: Path, config: Config, cache: Path) -> None:
     target.mkdir(parents=True)
     _build_own(target)
     for name in (*requirement_names(config), *_MORE):
-        shutil.copy(download(pinned(name, this_constraints()), cache), target)
+        shutil.copy(download(pinned(name, this_constraints()), cache, *_PURE), target)
 
 
 def requirement_names(config: Config) -> list[str]:
-    """What our package asks for, without versions."""
-    return [Requirement(requirement).name for requirement in config.requirements]
+    """What our package asks for, and what a lesson's first cell may bring on top of it; without versions."""
+    more = chain.from_iterable(config.in_browser.values())
+    return [Requirement(requirement).name for requirement in (*config.requirements, *more)]
 
 
 def download(requirement: str, cache: Path, *options: str) -> Path:
