@@ -1,7 +1,7 @@
 # make help            every command, for macOS and Linux; README.md has the same without make.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset setup notebooks test test-pythons test-tritons bundle site bench constraints clean
+.PHONY: help lab reset setup notebooks schedule handouts test test-pythons test-tritons bundle site bench constraints clean
 
 # What a person may set on the command line; the tools read them from the environment.
 export EDITION PORT LESSON PARTS PYTHON TORCH_INDEX
@@ -19,6 +19,8 @@ help:
 	@echo "make bundle                            离线包，写入 dist/ / one zip for places without a network"
 	@echo "make site                              网站，写入 dist/site / lessons in the browser, and pages to read"
 	@echo "make notebooks                         由源文件生成课程 / build the lessons from their sources"
+	@echo "make schedule                          课表，写入 teaching/ / schedules for teaching"
+	@echo "make handouts                          讲义和答案，写入 dist/handouts / two printed pages a lesson, and answers"
 	@echo "make bench                             测速，写入 benchmarks/RESULTS.md / measure"
 	@echo "make constraints                       重新固定版本 / pin the versions anew"
 	@echo "make clean                             删除环境和缓存，不动 work/ / remove environment and caches, never work/"
@@ -51,6 +53,12 @@ site:
 
 notebooks:
 	@$(READY) --dev && .venv/bin/python -m notebooks.build
+
+schedule:
+	@$(READY) --dev && .venv/bin/python -m tools.schedule
+
+handouts:
+	@$(READY) --dev && .venv/bin/python -m tools.handouts
 
 bench:
 	@$(READY) --dev && .venv/bin/python -m benchmarks

@@ -10,9 +10,9 @@ import sys
 
 import psutil
 
-from benchmarks.browser import find_chromium
 from lessons_lib.base.environment import environment
 from lessons_lib.base.units import GIB
+from tools.chromium import find_chromium
 
 _PACKAGES = ("jupyterlab", "ipywidgets", "ipykernel", "drawsvg", "matplotlib", "numpy")
 

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.browser import ROOT, OpenNotebook, chromium, find_chromium, jupyter_lab
+from benchmarks.browser import ROOT, OpenNotebook, chromium, jupyter_lab
 from benchmarks.panel_notebook import write_notebook
 from benchmarks.results import Aim, Section
 from benchmarks.summary import SUMMARY_HEADER, Summary, milliseconds, times
+from tools.chromium import find_chromium
 
 ROUNDS = 8
 KERNEL_ROUNDS = 15

@@ -23,23 +23,30 @@ _TIMEOUT = f"--nbval-cell-timeout={run_notebooks.CELL_SECONDS}"
 STRICT_NBVAL = (*_PYTEST, "--nbval", "--nbval-current-env", _TIMEOUT, "-p", "no:cacheprovider")
 
 
-def notebook_folders(root: Path = ROOT, editions: Sequence[str] = edition.EDITIONS) -> list[str]:
-    """The folders with built notebooks, relative to the root; strict nbval over none would prove nothing."""
-    folders = {path.parent.relative_to(root) for path in root.glob("notebooks/**/*.ipynb")}
-    found = sorted(folder.as_posix() for folder in folders if folder.name in editions)
+def notebook_folders(root: Path = ROOT, editions: Sequence[str] | None = None) -> list[str]:
+    """The folders with built notebooks, relative to the root; strict nbval over none would prove nothing.
+
+    All of them, or the learners' of the ``editions`` named: an instructor's differ from those in the solutions alone.
+    """
+    folders = {path.parent.relative_to(root).as_posix() for path in root.glob("notebooks/**/*.ipynb")}
+    if editions is None:
+        wanted = {f"notebooks/{place}{name}" for place in ("", "instructor/") for name in edition.EDITIONS}
+    else:
+        wanted = {f"notebooks/{name}" for name in editions}
+    found = sorted(folders & wanted)
     if not found:
         raise Stop("没有可检查的课程：先运行 make notebooks。", "No built notebook to check: run make notebooks.")
     return found
 
 
-def nbval(python: Path, editions: Sequence[str] = edition.EDITIONS) -> tuple[str, ...]:
+def nbval(python: Path, editions: Sequence[str] | None = None) -> tuple[str, ...]:
     """Strict nbval over every lesson whose needs ``python`` has; a notebook's cells stay on one worker, in order."""
     folders = notebook_folders(editions=editions)
     left_out = (f"--ignore={path}" for path in _notebooks(lacking(python), folders))
     return (*STRICT_NBVAL, *_WORKERS, "--dist", "loadfile", *left_out, *folders)
 
 
-def executed(python: Path, editions: Sequence[str] = edition.EDITIONS) -> tuple[str, ...]:
+def executed(python: Path, editions: Sequence[str] | None = None) -> tuple[str, ...]:
     """The other lessons, run from top to bottom: what they store cannot be met here, but no cell may raise."""
     missing = lacking(python)
     for lesson, modules in missing.items():

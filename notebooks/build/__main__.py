@@ -70,7 +70,7 @@ def _check(course: Course) -> int:
     for line in stale:
         print(line, file=sys.stderr)
     if not stale:
-        print(f"{len(course.lessons)} lessons, both editions: up to date")
+        print(f"{len(course.lessons)} lessons, learners' and instructors' editions: up to date")
     return 1 if stale else 0
 
 

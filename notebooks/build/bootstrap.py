@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,15 @@ _TITLE = "#@title 准备课程库 lessons_lib / Get lessons_lib ready"
 _LAST_LINES = """
 if _missing := await _prepare():
     raise RuntimeError(_HELP.format(missing=", ".join(_missing)))
-
+{in_browser}
 import lessons_lib
 
 lessons_lib.use_language("{language}")
+"""
+# Not a must: where it cannot be had, the lesson does without.
+_IN_BROWSER = """
+if sys.platform == "emscripten":
+    await _install({requirements}, options=[])
 """
 _HELP = (
     "缺少 {{missing}}，也没能装上。请任选一种办法，然后重新运行这一格：\n"
@@ -37,8 +44,8 @@ _HELP = (
 )
 
 
-def bootstrap_source(language: Language, config: Config) -> str:
-    """The cell of one edition; the editions differ in the last line only."""
+def bootstrap_source(language: Language, config: Config, needs: Collection[str] = ()) -> str:
+    """The cell of one edition of a lesson that needs these extras; the editions differ in the last line only."""
     values: dict[str, object] = {
         "_PACKAGE": config.package,
         "_MODULES": config.modules,
@@ -48,7 +55,10 @@ def bootstrap_source(language: Language, config: Config) -> str:
     }
     code = _TEMPLATE.read_text(encoding="utf-8").split(_RULE, 1)[1]
     code = re.sub(r"  # (?:type: ignore|noqa).*", "", _with_values(code, values))
-    return f"{_TITLE}\n{code.rstrip()}\n\n{_LAST_LINES.format(language=language)}".rstrip()
+    brought = [requirement for extra in needs for requirement in config.in_browser.get(extra, ())]
+    in_browser = _IN_BROWSER.format(requirements=", ".join(map(json.dumps, brought))) if brought else ""
+    last = _LAST_LINES.format(language=language, in_browser=in_browser)
+    return f"{_TITLE}\n{code.rstrip()}\n\n{last}".rstrip()
 
 
 def _with_values(code: str, values: dict[str, object]) -> str:

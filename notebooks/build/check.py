@@ -15,9 +15,10 @@ from notebooks.build.edition import edition
 from notebooks.build.execute import stderr_of
 from notebooks.build.faults import Fault
 from notebooks.build.glossary import library_faults, prose_faults
+from notebooks.build.instructor import unsolved
 from notebooks.build.links import notebook_path
 from notebooks.build.placeholders import placeholder_faults
-from notebooks.build.read import LANGUAGES, Language, Lesson
+from notebooks.build.read import AUDIENCES, LANGUAGES, Audience, Language, Lesson
 from notebooks.build.readme import READMES, ReadmeError, with_table
 from notebooks.build.rules import code_faults
 
@@ -35,24 +36,26 @@ def content_faults(course: Course) -> Iterator[Fault]:
 
 def stale_files(course: Course) -> Iterator[str]:
     """A line for every built file that is not what a build would write, outputs aside."""
-    for language in LANGUAGES:
-        for lesson in course.lessons:
-            yield from _stale_notebook(lesson, language, course)
-        yield from _orphans(language, course)
+    for audience in AUDIENCES:
+        for language in LANGUAGES:
+            for lesson in course.lessons:
+                yield from _stale_notebook(lesson, language, audience, course)
+            yield from _orphans(language, audience, course)
     yield from _stale_readmes(course)
 
 
-def _stale_notebook(lesson: Lesson, language: Language, course: Course) -> Iterator[str]:
-    file = notebook_path(lesson, language)
+def _stale_notebook(lesson: Lesson, language: Language, audience: Audience, course: Course) -> Iterator[str]:
+    file = notebook_path(lesson, language, audience)
     built = read_notebook(course.root / file)
     if built is None:
         yield f"{file}: missing or unreadable; {REBUILD}"
         return
-    difference = _difference(edition(lesson, language, "learner", course), built)
+    difference = _difference(edition(lesson, language, audience, course), built)
     if difference:
         yield f"{file}: {difference}; {REBUILD}"
     for problem in output_problems(built):
         yield f"{file}: {problem}; run `python -m notebooks.build --lesson {lesson.name}`"
+    yield from (f"{fault} ({file})" for fault in unsolved(lesson, built))
 
 
 def read_notebook(path: Path) -> NotebookNode | None:
@@ -97,9 +100,9 @@ def output_problems(built: NotebookNode) -> Iterator[str]:
             yield f"cell '{cell.id}' has stderr among its outputs"
 
 
-def _orphans(language: Language, course: Course) -> Iterator[str]:
+def _orphans(language: Language, audience: Audience, course: Course) -> Iterator[str]:
     names = {lesson.name for lesson in course.lessons}
-    for path in sorted(course.folder(language).glob("*.ipynb")):
+    for path in sorted(course.folder(language, audience).glob("*.ipynb")):
         if path.stem not in names:
             yield f"{path.relative_to(course.root).as_posix()}: no source in notebooks/source; delete it"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class Config:
     published: bool
     mirrors: tuple[str, ...]
     extras: tuple[str, ...]
+    in_browser: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def repository_url(self) -> str:
@@ -68,6 +70,7 @@ def read_config(root: Path) -> Config:
         published=lessons["published"],
         mirrors=tuple(lessons["mirrors"]),
         extras=tuple(lessons["extras"]),
+        in_browser={extra: tuple(brought) for extra, brought in lessons.get("in-browser", {}).items()},
     )
 
 

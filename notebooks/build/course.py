@@ -8,7 +8,8 @@ from pathlib import Path
 from notebooks.build.config import Config, read_config
 from notebooks.build.faults import Fault
 from notebooks.build.glossary import Glossary, read_glossary
-from notebooks.build.read import Language, Lesson, read_lesson
+from notebooks.build.links import edition_folder
+from notebooks.build.read import Audience, Language, Lesson, read_lesson
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,9 @@ class Course:
     glossary: Glossary
     lessons: tuple[Lesson, ...]
 
-    def folder(self, language: Language) -> Path:
+    def folder(self, language: Language, audience: Audience = "learner") -> Path:
         """Where the edition's notebooks live."""
-        return self.root / "notebooks" / language
+        return self.root / edition_folder(language, audience)
 
 
 def read_course(root: Path) -> tuple[Course, list[Fault]]:

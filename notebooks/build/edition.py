@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from notebooks.build.bootstrap import METADATA as BOOTSTRAP_METADATA, bootstrap_source
 from notebooks.build.course import Course
+from notebooks.build.instructor import BOX, aside, box, prepare, timed
 from notebooks.build.placeholders import fill
-from notebooks.build.read import BOOTSTRAP, Cell, Language, Lesson, Twins
-
-Audience = Literal["learner", "instructor"]
+from notebooks.build.read import BOOTSTRAP, Audience, Cell, Language, Lesson, Twins
 
 _SOLUTION_SUMMARY: dict[Language, str] = {
     "zh": "参考答案（先自己试一试）",
@@ -25,10 +24,12 @@ _SOLUTION_SUMMARY: dict[Language, str] = {
 def edition(lesson: Lesson, language: Language, audience: Audience, course: Course) -> NotebookNode:
     """``lesson`` as a notebook for ``audience`` in ``language``.
 
-    A learner gets every exercise as a skeleton with its solution folded away; an instructor gets the
-    solution run in the exercise's place, and the cells tagged ``instructor``.
+    A learner gets every exercise as a skeleton with its solution folded away; an instructor gets the solution run in
+    the exercise's place, the cells tagged ``instructor``, each section's minutes, and a box with what to prepare.
     """
     cells = [_node(block, lesson, language, audience, course) for block in _selected(lesson, audience)]
+    if audience == "instructor":
+        cells.insert(1, _markdown(BOX, box(lesson, language)))
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=_notebook_metadata(lesson))
     notebook.nbformat_minor = 5
     nbformat.validate(notebook)
@@ -43,7 +44,7 @@ def _selected(lesson: Lesson, audience: Audience) -> Iterator[Twins | Cell]:
                 yield block
         elif isinstance(block, Cell) and "exercise" in block.tags:
             yield lesson.solution_of(block) or block
-        elif "solution" not in block.tags:
+        elif "solution" not in block.tags and block is not prepare(lesson):
             yield block
 
 
@@ -51,9 +52,12 @@ def _node(
     block: Twins | Cell, lesson: Lesson, language: Language, audience: Audience, course: Course
 ) -> NotebookNode:
     if isinstance(block, Twins):
-        return _markdown(block.id, fill(block[language].source, lesson, language, course), block.tags)
+        source = fill(block[language].source, lesson, language, audience, course)
+        if audience == "instructor":
+            source = aside(source) if "instructor" in block.tags else timed(source, block, lesson, language)
+        return _markdown(block.id, source, block.tags)
     if block.id == BOOTSTRAP:
-        return _code(block.id, bootstrap_source(language, course.config), BOOTSTRAP_METADATA)
+        return _code(block.id, bootstrap_source(language, course.config, lesson.needs), BOOTSTRAP_METADATA)
     if "solution" in block.tags and audience == "learner":
         return _markdown(block.id, _folded(block.source, language))
     return _code(block.id, block.source, _with_tags(block.tags))

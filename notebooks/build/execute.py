@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nbclient import NotebookClient
@@ -11,6 +12,8 @@ from nbformat import NotebookNode
 from notebooks.build.faults import BuildError
 
 CELL_SECONDS = 120
+# Nobody's own: a build neither shows what someone has reached nor leaves a file beside the lessons.
+ENVIRONMENT = {"LESSONS_PROGRESS": "off", "LESSONS_WORKSHOP": "0"}
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -30,7 +33,7 @@ def execute(notebook: NotebookNode, folder: Path, file: str, seconds: int = CELL
         record_timing=False,
         coalesce_streams=True,  # what a progress bar has painted over goes, too
     )
-    with client.setup_kernel():
+    with client.setup_kernel(env={**os.environ, **ENVIRONMENT}):
         for index, cell in enumerate(notebook.cells):
             _execute_cell(client, cell, index, f"{file}: cell '{cell.id}'")
     for cell in notebook.cells:
@@ -68,7 +71,9 @@ def _normalise(cell: NotebookNode) -> None:
 def _refuse(cell: NotebookNode, folder: Path, where: str) -> None:
     if text := stderr_of(cell):
         raise BuildError(f"{where} wrote to stderr: {text.strip().splitlines()[0]}")
-    for place in {str(folder.resolve()), str(folder.resolve().parents[1]), str(Path.home())} - {"/"}:
+    above = folder.resolve().parents
+    root = next((place for place in above if (place / "pyproject.toml").is_file()), above[1])
+    for place in {str(folder.resolve()), str(root), str(Path.home())} - {"/"}:
         if f"{place}/" in str(cell.outputs):
             raise BuildError(f"{where} shows a path of this machine ({place})")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from notebooks.build.config import Config
-from notebooks.build.read import Language, Lesson
+from notebooks.build.read import Audience, Language, Lesson
 
 _TABLE_HEAD: dict[Language, tuple[str, ...]] = {
     "zh": ("课", "分钟", "GPU", "在线打开"),
@@ -17,18 +17,19 @@ _GPU_WORDS: dict[Language, dict[str, str]] = {
 }
 
 
-def notebook_path(lesson: Lesson, language: Language) -> str:
+def edition_folder(language: Language, audience: Audience = "learner") -> str:
+    """Where an edition's notebooks lie, from the repository root."""
+    return f"notebooks/{language}" if audience == "learner" else f"notebooks/{audience}/{language}"
+
+
+def notebook_path(lesson: Lesson, language: Language, audience: Audience = "learner") -> str:
     """The built file, from the repository root."""
-    return f"notebooks/{language}/{lesson.name}.ipynb"
+    return f"{edition_folder(language, audience)}/{lesson.name}.ipynb"
 
 
-# Extras that a Python inside the browser cannot have.
-_ONLY_ON_A_COMPUTER = {"graph", "kernel"}
-
-
-def runs_in_browser(lesson: Lesson) -> bool:
+def runs_in_browser(lesson: Lesson, config: Config) -> bool:
     """Whether the site (``make site``) offers ``lesson`` to run and not only to read."""
-    return not _ONLY_ON_A_COMPUTER & set(lesson.needs)
+    return set(lesson.needs) <= set(config.in_browser)
 
 
 def browser_path(lesson: Lesson, language: Language) -> str:
@@ -50,7 +51,7 @@ def launch_links(lesson: Lesson, language: Language, config: Config) -> list[tup
     binder = ("Binder", f"https://mybinder.org/v2/gh/{repository}/{ref}?urlpath=lab/tree/{path}")
     browser = ("浏览器" if language == "zh" else "in the browser", config.site + browser_path(lesson, language))
     first = (modelscope, colab) if language == "zh" else (colab, modelscope)
-    return [*first, kaggle, binder, *([browser] if runs_in_browser(lesson) else [])]
+    return [*first, kaggle, binder, *([browser] if runs_in_browser(lesson, config) else [])]
 
 
 def launch_line(lesson: Lesson, language: Language, config: Config, limit: int | None = None) -> str:
@@ -63,18 +64,26 @@ def launch_line(lesson: Lesson, language: Language, config: Config, limit: int |
     return " · ".join(f"[{name}]({address})" for name, address in links)
 
 
-def lessons_table(lessons: Sequence[Lesson], language: Language, config: Config, folder: str = "") -> str:
-    """A Markdown table of ``lessons``, linked relative to ``folder`` (with its ``/``)."""
+def gpu_words(lesson: Lesson, language: Language) -> str:
+    """Whether the lesson needs a GPU, for people."""
+    return _GPU_WORDS[language][lesson.gpu]
+
+
+def lessons_table(
+    lessons: Sequence[Lesson], language: Language, config: Config, folder: str = "", *, online: bool = True
+) -> str:
+    """A Markdown table of ``lessons``, linked relative to ``folder`` (with its ``/``), and to where they open online."""
     rows = [
         (
             f"[{lesson.title(language)}]({folder}{lesson.name}.ipynb)",
             f"{lesson.minutes:g}",
-            _GPU_WORDS[language][lesson.gpu],
-            launch_line(lesson, language, config),
+            gpu_words(lesson, language),
+            *([launch_line(lesson, language, config)] if online else []),
         )
         for lesson in lessons
     ]
-    return table(_TABLE_HEAD[language], rows)
+    head = _TABLE_HEAD[language]
+    return table(head if online else head[:-1], rows)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -15,6 +15,8 @@ from notebooks.build.faults import Fault
 
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+Audience = Literal["learner", "instructor"]
+AUDIENCES: tuple[Audience, ...] = get_args(Audience)
 LANGUAGE_NAMES: dict[Language, str] = {"zh": "Chinese", "en": "English"}
 GPU_NEEDS = ("none", "optional", "recommended")
 
@@ -305,6 +307,8 @@ def _check_opening(lesson: Lesson, fault: _Report) -> None:
     for twins in lesson.prose[1:]:
         if twins.zh.gpu != "none" or twins.zh.needs:
             fault(twins.zh.line, f"'{twins.zh.id}': gpu and needs stand on the title cell only")
+        if twins.zh.minutes and "instructor" in twins.tags:
+            fault(twins.zh.line, f"'{twins.zh.id}': a word to the instructor takes no minutes of the lesson")
 
 
 def _heading(cell: Cell) -> str | None:

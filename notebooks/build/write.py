@@ -14,19 +14,22 @@ from notebooks.build.check import output_problems, read_notebook
 from notebooks.build.course import Course
 from notebooks.build.edition import edition
 from notebooks.build.execute import execute
+from notebooks.build.faults import BuildError
+from notebooks.build.instructor import unsolved
 from notebooks.build.links import notebook_path
-from notebooks.build.read import LANGUAGES, Language, Lesson
+from notebooks.build.read import AUDIENCES, LANGUAGES, Audience, Language, Lesson
 from notebooks.build.readme import READMES, with_table
 
 Say = Callable[[str], None]
 
 
 def build(course: Course, lessons: Collection[Lesson], say: Say, *, force: bool = False) -> None:
-    """Write both editions of ``lessons``, and the READMEs' tables; ``force`` executes even what did not change."""
+    """Write every edition of ``lessons``, and the READMEs' tables; ``force`` executes even what did not change."""
     for lesson in lessons:
-        for language in LANGUAGES:
-            file = notebook_path(lesson, language)
-            say(f"{file}: {_build_notebook(lesson, language, course, force)}")
+        for audience in AUDIENCES:
+            for language in LANGUAGES:
+                file = notebook_path(lesson, language, audience)
+                say(f"{file}: {_build_notebook(lesson, language, audience, course, force)}")
     for name, language in READMES.items():
         path = course.root / name
         if path.exists():
@@ -35,18 +38,25 @@ def build(course: Course, lessons: Collection[Lesson], say: Say, *, force: bool 
             say(f"{name}: {'table of lessons written' if changed else 'unchanged'}")
 
 
-def _build_notebook(lesson: Lesson, language: Language, course: Course, force: bool) -> str:
-    """Build one file; what was done, in words."""
-    path = course.root / notebook_path(lesson, language)
-    fresh = edition(lesson, language, "learner", course)
+def _build_notebook(lesson: Lesson, language: Language, audience: Audience, course: Course, force: bool) -> str:
+    """Build one file; what was done, in words.
+
+    Raises:
+        BuildError: a cell misbehaves, or a solution does not satisfy its checker.
+    """
+    file = notebook_path(lesson, language, audience)
+    path = course.root / file
+    fresh = edition(lesson, language, audience, course)
     built = read_notebook(path)
     if not force and built is not None and _same_code(fresh, built) and not list(output_problems(built)):
         _keep_outputs(fresh, built)
         done = "outputs kept"
     else:
         start = time.perf_counter()
-        execute(fresh, path.parent, notebook_path(lesson, language))
+        execute(fresh, path.parent, file)
         done = f"executed in {time.perf_counter() - start:.1f} s"
+    if faults := list(unsolved(lesson, fresh)):
+        raise BuildError("\n".join(map(str, faults)))
     changed = _write(path, nbformat.writes(fresh) + "\n")
     return done if changed else f"{done}, unchanged"
 

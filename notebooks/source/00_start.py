@@ -40,6 +40,12 @@
 #
 # The course answers three questions. How much traffic and how many launches do intermediate tensors cause? When does fusion keep data on chip? Which conditions must hold, and which costs can only be measured?
 
+# %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
+# **准备：** 投影上先跑一遍第一格和“这台机器能跑什么”，确认没有红字。三个时长的课表在 [teaching/zh](../../../teaching/zh/README.md)，照课表上，这一课通常只挑几格讲。
+
+# %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
+# **Prepare:** run the first cell and "What this machine can run" on the projector and see that nothing is red. Schedules for three lengths are in [teaching/en](../../../teaching/en/README.md); they take only parts of this lesson.
+
 # %% id="bootstrap"
 # generated
 
@@ -57,6 +63,24 @@
 #
 # Run a cell with Shift + Enter. Drag a slider with the mouse, or click it and use the arrow keys.
 
+# %% [markdown] id="map-teach-zh" lang="zh" tags=["instructor"]
+# **说：**一句话带过：三个问题各一课，然后是自己的模型，最后是真的核函数。只要求会三件事：Shift + Enter、拖滑块、点一下再用方向键。
+#
+# **问：**谁的第一格还没跑完？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “图不动” | 这一格你运行过吗？左边有没有序号？ |
+
+# %% [markdown] id="map-teach-en" lang="en" tags=["instructor"]
+# **Say:** One sentence: a lesson for each question, then your own model, then a real kernel. They need three skills: Shift + Enter, dragging a slider, and the arrow keys after a click.
+#
+# **Ask:** Whose first cell has not finished?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "The picture does not move." | Have you run that cell? Is there a number beside it? |
+
 # %% [markdown] id="machine-zh" lang="zh" minutes=1
 # ## 这台机器能跑什么
 #
@@ -66,6 +90,24 @@
 # ## What this machine can run
 #
 # Every lesson so far can be taken without a GPU. The cell below only looks; it installs nothing.
+
+# %% [markdown] id="machine-teach-zh" lang="zh" tags=["instructor"]
+# **说：**没有 GPU 不是缺陷：除了 GPU 计时，每一格都能跑。让大家记住自己这一行写的是什么，第 05 课会用到。
+#
+# **问：**你的机器能不能编译 Triton？能不能计时？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “没有 GPU，第 05 课就上不了” | 编译一个核函数，需要把它跑起来吗？ |
+
+# %% [markdown] id="machine-teach-en" lang="en" tags=["instructor"]
+# **Say:** Having no GPU is no defect: everything runs but the timing on a GPU. Ask them to remember what their own table says; lesson 05 comes back to it.
+#
+# **Ask:** Can your machine compile Triton? Can it time it?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Without a GPU I cannot take lesson 05." | Does compiling a kernel mean running it? |
 
 # %% id="machine-report" tags=["nbval-ignore-output"]
 from lessons_lib import machine_report
@@ -85,6 +127,24 @@ machine_report()
 # A GPU does nothing by itself. The CPU hands it a **kernel** to run; that is one **launch**. A launch costs the CPU a few microseconds. While the GPU is busy, further launches queue and those microseconds stay hidden; they show when tensors are so small that the GPU finishes first and sits idle until the next launch.
 #
 # In a framework that does not fuse, an operator is usually one launch.
+
+# %% [markdown] id="launch-teach-zh" lang="zh" tags=["instructor"]
+# **说：**启动是 CPU 把活交给 GPU 的那一下，几微秒。GPU 忙着的时候它藏在队列里，闲着的时候才露出来。
+#
+# **问：**1000 次启动，每次 5 微秒，一定多花 5 毫秒吗？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “一定，加起来就是” | 第二次启动的时候，GPU 在干什么？第一个做完了吗？ |
+
+# %% [markdown] id="launch-teach-en" lang="en" tags=["instructor"]
+# **Say:** A launch is the moment at which the CPU hands work over, a few microseconds. While the GPU is busy it hides in the queue; it shows when the GPU waits.
+#
+# **Ask:** A thousand launches of 5 µs: do they always cost 5 ms?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Yes, they add up." | When the second launch is made, what is the GPU doing? Has it finished the first? |
 
 # %% [markdown] id="memory-zh" lang="zh" minutes=1
 # ## 预备知识二：数据放在哪里
@@ -114,6 +174,24 @@ machine_report()
 #
 # **On chip** means every level above device memory. To **materialize** a tensor is to write it out to device memory. A CPU has the same ladder: registers, L1, L2 and L3 caches, then RAM.
 
+# %% [markdown] id="memory-teach-zh" lang="zh" tags=["instructor"]
+# **说：**只要记住一个梯子：越近越小越快。后面说“片上”，指显存以上的所有层；“物化”就是真的写进显存。
+#
+# **问：**64 MiB 的张量，T4 的哪一层放得下？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “L2 放得下一半，就快一半” | 等你读到后半截，前半截还在里面吗？ |
+
+# %% [markdown] id="memory-teach-en" lang="en" tags=["instructor"]
+# **Say:** One ladder to remember: the nearer, the smaller and faster. From here on "on chip" is every rung above device memory, and to materialize is to write down to the last one.
+#
+# **Ask:** Which rung of a T4 holds a 64 MiB tensor?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "L2 holds a part of it, so that part is fast." | When you come to the end of the tensor, is its beginning still there? |
+
 # %% [markdown] id="bytes-zh" lang="zh" minutes=1
 # ## 预备知识三：一个张量有多少字节
 #
@@ -127,6 +205,24 @@ machine_report()
 # Bytes = elements × bytes per element: 4 for fp32, 2 for fp16 and bf16, 1 for fp8 and int8. 1 MiB = 2²⁰ bytes; bandwidth is decimal, 1 GB/s = 10⁹ bytes a second.
 #
 # Work it out in your head first: how many MiB is a 4096 × 4096 tensor in fp16? And how long, at least, does a T4 take to read it once at 320 GB/s?
+
+# %% [markdown] id="bytes-teach-zh" lang="zh" tags=["instructor"]
+# **说：**让他们先口算：1600 万个元素，每个 2 字节，32 MiB。带宽是十进制的，容量是二进制的，这一对口径整门课都用。
+#
+# **问：**读一遍 0.105 毫秒；那读一遍再写一遍呢？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “32 MB ÷ 320 GB/s = 0.1 毫秒整” | MiB 和 MB 差多少？4.9% 要不要紧？ |
+
+# %% [markdown] id="bytes-teach-en" lang="en" tags=["instructor"]
+# **Say:** Have them do it in their heads: 16 million elements of 2 bytes are 32 MiB. Bandwidth is decimal, capacity binary; the whole course keeps to that.
+#
+# **Ask:** A read takes 0.105 ms. A read and a write?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "32 MB at 320 GB/s: 0.1 ms exactly." | How far apart are MiB and MB? When would 4.9% matter? |
 
 # %% id="bytes-code" tags=["answer"]
 from lessons_lib import format_bytes, format_seconds
@@ -156,6 +252,24 @@ print(format_seconds(tensor_bytes / 320e9))
 # | matrix multiplication (GEMM) | `x @ w` | a row and a column | compute, once it is large |
 #
 # Elementwise operators fuse most easily. A reduction must wait until its row is complete. Elementwise operators that follow a GEMM can be applied just before it writes its result: that is an **epilogue**.
+
+# %% [markdown] id="kinds-teach-zh" lang="zh" tags=["instructor"]
+# **说：**三类算子，看一个输出要读多少输入：同一位置、一整行、一行加一列。融合的难易就按这个排。
+#
+# **问：**softmax 属于哪一类？它前后的缩放呢？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “归约不能融合” | 一行要是放得进片上，还要写回显存吗？（第 02 课细讲） |
+
+# %% [markdown] id="kinds-teach-en" lang="en" tags=["instructor"]
+# **Say:** Three kinds, by what one output reads: the same place, a whole row, a row and a column. That is also the order of difficulty.
+#
+# **Ask:** Which kind is softmax? And the scaling before it?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A reduction cannot be fused." | If the row fits on chip, must it go back to memory? (Lesson 02.) |
 
 # %% [markdown] id="terms-zh" lang="zh" minutes=1
 # ## 术语

@@ -48,6 +48,12 @@
 #
 # **Read after:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
+# %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
+# **准备：** 投影上先把 `lab` 那一格跑过一遍（约十秒，要 300 MB 左右的空闲内存），课上再跑一次。黑板上留一块地方，从第一次投票起记人数，课结束时再指回去。
+
+# %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
+# **Prepare:** run the cell `lab` once beforehand (about ten seconds, some 300 MB of free memory), and again in class. Keep a corner of the board for the counts of the first vote; point back at it at the end.
+
 # %% id="bootstrap"
 # generated
 
@@ -64,6 +70,28 @@
 # A matrix multiplication is often followed by a run of elementwise operators: add a bias, apply an activation, scale, clip. When each is a **kernel** of its own, it writes its result to device memory, and the next kernel reads it back. That result, which nobody asked for, is an **intermediate tensor**.
 #
 # Vote before you read on. A wrong guess costs nothing; an answer read without a guess teaches little.
+
+# %% [markdown] id="guess-first-teach-zh" lang="zh" tags=["instructor"]
+# **说：**念四个选项，数手，写下人数，不说对错。没猜过的答案等于没听，所以宁可多等半分钟。
+#
+# **问：**你数的是什么：张量、算子，还是边界？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 512 MiB（2 × 算子数） | 最后一个算子的结果，下一个核函数是谁来读？ |
+# | 192 MiB | 写出去的张量，没有人读回来吗？ |
+# | 256 MiB | 第四个算子的输出，是不是中间张量？ |
+
+# %% [markdown] id="guess-first-teach-en" lang="en" tags=["instructor"]
+# **Say:** Read out the four choices, count hands, write the counts down, and do not say which is right. Nobody learns from an answer they never guessed, so wait the extra half minute.
+#
+# **Ask:** What did you count: tensors, operators or boundaries?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 512 MiB (2 × operators) | The last operator's result: which kernel reads it back? |
+# | 192 MiB | Does nobody read back what was written? |
+# | 256 MiB | Is the fourth operator's output an intermediate tensor? |
 
 # %% id="vote"
 from lessons_lib import traffic_vote
@@ -93,6 +121,24 @@ vote
 #
 # `fusion_traffic` is this formula. In 4, 2 and 1 groups:
 
+# %% [markdown] id="formula-teach-zh" lang="zh" tags=["instructor"]
+# **说：**手算要慢，代码要快：3 个边界，每个一写一读。公式里没有算子数，这一点先不说，留给面板。
+#
+# **问：**4 组变 2 组，为什么不是减半？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “2 组就是 192” | 2 组之间有几个边界？ |
+
+# %% [markdown] id="formula-teach-en" lang="en" tags=["instructor"]
+# **Say:** Slow by hand, quick by code: three boundaries, a write and a read each. That the number of operators is missing from the formula is for the panel to show; do not say it yet.
+#
+# **Ask:** From four groups to two, why is it not halved?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Two groups: 192." | How many boundaries lie between two groups? |
+
 # %% id="formula-code"
 from lessons_lib import fusion_traffic
 
@@ -120,6 +166,26 @@ for groups in (4, 2, 1):
 # 2. Keep the three groups and go from six operators to twelve: does the traffic change?
 #
 # Then drag "groups" and watch one tensor. When two groups become one, it rises from memory into the kernel, and its two arrows, the write and the read, disappear. That one movement is the whole course.
+
+# %% [markdown] id="panel-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**只拖“组数”，让全场盯住一个张量：它升进核函数，一写一读两个箭头消失。这一个动作就是整门课。拖之前要每个人先说一个数。
+#
+# **问：**算子从 6 加到 12，读写变不变？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “翻倍” | 多出来的 6 个算子，结果写到了哪里？ |
+# | “片上就是共享内存” | 一个线程接着用自己刚算出的值，需要给别的线程看吗？ |
+
+# %% [markdown] id="panel-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Drag "groups" alone and have everybody watch one tensor: it rises into the kernel, and its write and its read disappear. That movement is the course. Ask for a number before each drag.
+#
+# **Ask:** Six operators become twelve: does the traffic change?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "It doubles." | The six added operators: where do they write their results? |
+# | "On chip means shared memory." | A thread goes on with the value it has just computed: does any other thread need to see it? |
 
 # %% id="panel"
 from lessons_lib import TrafficPanel
@@ -185,6 +251,26 @@ print(panel.result["intermediate_bytes"] // MIB, "MiB")
 #
 # </details>
 
+# %% [markdown] id="ceiling-teach-zh" lang="zh" tags=["instructor"]
+# **说：**有人会说无限快，等的就是这句。输入读一次、输出写一次，谁也省不掉；加了旁路输入，上限从 4 降到 3。
+#
+# **问：**融合能不能省掉输入的那一次读？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “中间读写为 0，所以无限快” | 核函数的输入从哪里来，结果到哪里去？ |
+# | “原地执行也能省读写” | 同一块内存，写了几遍、读了几遍？ |
+
+# %% [markdown] id="ceiling-teach-en" lang="en" tags=["instructor"]
+# **Say:** Somebody will say infinitely faster; wait for it. Input and output travel once whatever you do, and a side input brings the ceiling from 4 to 3.
+#
+# **Ask:** Can fusion save the read of the input?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Zero intermediate bytes, so infinitely faster." | Where does the kernel get its input, and where does the result go? |
+# | "In place saves traffic as well." | The same buffer: how often is it written, how often read? |
+
 # %% id="ceiling-code" tags=["answer"]
 from lessons_lib import chain_traffic
 
@@ -206,6 +292,26 @@ for side_inputs in (0, 1):
 # The formula assumes equal boundary tensors and a chain that never branches. Real graphs satisfy neither condition.
 #
 # **Unequal sizes.** Six operators, five boundaries with tensors of 64, 64, 16, 64 and 4 MiB. Suppose three groups are the best you can do, so two cuts. Where? An even split (boundaries 2 and 4) moves 256 MiB. Choose your two cuts before you run the cell.
+
+# %% [markdown] id="branches-teach-zh" lang="zh" tags=["instructor"]
+# **说：**公式到这里就不够用了：切在最小的张量上；谁还要用 t，t 的写就省不掉。重算是拿运算换读写，融合本身一次运算也不少。
+#
+# **问：**f、g 融合，h 单独：t 要不要写？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 256 MiB（忘了 t 的写） | h 去哪里读 t？ |
+# | “融合少做运算” | 哪一个乘法没有做？ |
+
+# %% [markdown] id="branches-teach-en" lang="en" tags=["instructor"]
+# **Say:** Here the formula ends: cut at the smallest tensors; and as long as somebody else needs t, its write stays. Recompute pays with operations; fusion itself saves none.
+#
+# **Ask:** f and g fused, h apart: must t be written?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 256 MiB (without t's write) | Where does h read t from? |
+# | "Fusion saves operations." | Which multiplication was not done? |
 
 # %% id="cuts-code" tags=["answer"]
 from lessons_lib import best_cuts, boundary_traffic
@@ -284,6 +390,28 @@ for name, kernels in plans.items():
 #
 # Guess, then drag: at K = 16384, how much of the gain is left? "µs per launch" starts at 0, because launches queue ahead of a busy GPU and cost nothing then. Drag it to 20: what share of the three kernels' time is launches now, at K = 16384 and at K = 256?
 
+# %% [markdown] id="time-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先要一个时间之比，再开面板：1.61 到 1.78，不是 3.67。把 K 拖到 16384，好处只剩百分之四五，因为矩阵乘一次运算也没少。
+#
+# **问：**字节少了 3.67 倍，为什么时间只少了 1.7 倍左右？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “3.67 倍” | 矩阵乘的 0.11 毫秒去了哪里？ |
+# | 32 MiB（拿 x 的 8 MiB 套公式） | 被省掉的是哪两个张量？多大？ |
+# | “启动总要花 20 微秒 × 3” | GPU 忙着的时候，排队的启动占时间吗？ |
+
+# %% [markdown] id="time-teach-en" lang="en" tags=["instructor"]
+# **Say:** Ask for a ratio of times before you open the panel: 1.61 to 1.78, not 3.67. Drag K to 16384 and 4% or 5% is left, since the GEMM does all its operations as before.
+#
+# **Ask:** Bytes fall 3.67×: why does the time fall only about 1.7×?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "3.67×" | Where have the GEMM's 0.11 ms gone? |
+# | 32 MiB (x's 8 MiB in the formula) | Which two tensors are saved, and how large are they? |
+# | "Three launches always cost 3 × 20 µs." | While the GPU is busy, does a queued launch take time? |
+
 # %% id="time-panel" tags=["answer"]
 from lessons_lib import EpiloguePanel
 
@@ -336,6 +464,26 @@ time_panel
 #
 # No GPU is needed. Let the CPU's cache stand for the chip and its RAM for device memory: run four NumPy operators over 64 MiB, either in four passes or cut into small **tiles**, each taken through all four operators in cache and then written out. By bytes that is 4×. What is your guess?
 
+# %% [markdown] id="lab-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**投票，然后在投影上跑一次。表下面那几段是按这次测量挑出来的，照着念。预测是区间，量出来落在外面也好，让全场说原因。
+#
+# **问：**为什么到不了 4 倍？先说一个理由，再看表。
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “4 倍” | 除了搬数据，CPU 还在干什么？ |
+# | “CPU 的结论，GPU 上不算数” | 缓存换成片上，内存换成显存，哪一句话要改？ |
+
+# %% [markdown] id="lab-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Vote, then run it on the projector. The paragraphs under the table were chosen by this measurement; read them out. A prediction is an interval, and a result outside it is welcome: let the room say why.
+#
+# **Ask:** Why not 4×? One reason first, then the table.
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "4×" | What does the CPU do besides moving data? |
+# | "A CPU says nothing about a GPU." | Put chip for cache and device memory for RAM: which sentence changes? |
+
 # %% id="lab-vote"
 from lessons_lib import lab_vote
 
@@ -376,6 +524,28 @@ for claim, holds in measurement.verdict().items():
 #
 # Write a function that returns the **total** bytes a chain moves: intermediate traffic, plus input, output and `side_inputs` side inputs. Every tensor is `tensor_bytes`. Replace `None` with your expression.
 
+# %% [markdown] id="exercise-1-teach-zh" lang="zh" tags=["instructor"]
+# **说：**给两分钟自己写，然后和邻座对。下面是跑好的答案；检查器会说错在哪里，不必替他们看代码。
+#
+# **问：**num_ops 在你的式子里出现了吗？该不该出现？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 2·(组数−1)·字节 | 输入、输出算进去了吗？ |
+# | 2·num_ops·字节 | 同一组里的两个算子之间，有没有写显存？ |
+# | 旁路输入乘了 2 | 残差有人写回去吗？ |
+
+# %% [markdown] id="exercise-1-teach-en" lang="en" tags=["instructor"]
+# **Say:** Two minutes alone, then compare with a neighbour. The solution below has run; the checker says what is wrong, so there is no need to read their code.
+#
+# **Ask:** Does num_ops appear in your expression? Should it?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 2·(groups−1)·bytes | Where are input and output? |
+# | 2·num_ops·bytes | Between two operators of one group, is anything written to memory? |
+# | a side input counted twice | Who writes the residual back? |
+
 # %% id="total-bytes" tags=["exercise"]
 from lessons_lib import check_total_bytes
 
@@ -408,6 +578,26 @@ check_total_bytes(total_bytes)
 #
 # A compiler splits `y = x * sigmoid(x) * gate` into three operators: s = sigmoid(x), silu = x · s, y = silu · gate. Every tensor is 32 MiB. From three kernels to one, how many MiB are saved in all? Work it out on paper, then fill it in.
 
+# %% [markdown] id="exercise-2-teach-zh" lang="zh" tags=["instructor"]
+# **说：**让一个答 128 的人上来列表：每个核函数读什么、写什么。错的不是算术，是公式不该用在这里。
+#
+# **问：**x 被读了几次？融合之后呢？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 128 MiB | 边界公式数的是中间张量；x 是中间张量吗？ |
+# | 256 MiB | 题目问总量还是省下的？ |
+
+# %% [markdown] id="exercise-2-teach-en" lang="en" tags=["instructor"]
+# **Say:** Ask somebody with 128 to list what each kernel reads and writes. The arithmetic is right; it is the formula that does not apply.
+#
+# **Ask:** How often is x read? And once fused?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 128 MiB | The boundary formula counts intermediate tensors: is x one? |
+# | 256 MiB | Is the question about the total, or about what is saved? |
+
 # %% id="swiglu" tags=["exercise"]
 from lessons_lib import check_swiglu_saved
 
@@ -431,6 +621,26 @@ check_swiglu_saved(saved_mib)
 # ## Three questions
 #
 # Choose an answer to see its explanation; wrong choices have one too.
+
+# %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**错的选项也点开念：解释写在那里。三题各对应一个常见的误会：原地、CUDA graph、训练。
+#
+# **问：**CUDA graph 省下的是哪一样？读写、启动，还是运算？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “CUDA graph 就是融合” | graph 里有几个核函数？t1 写没写？ |
+# | “推理里融合掉的，训练里照样没有” | 反向要用的那个值，谁来存？ |
+
+# %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Open wrong choices as well and read out why. Each question is a common belief: in place, CUDA graphs, training.
+#
+# **Ask:** What does a CUDA graph save: traffic, launches or operations?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A CUDA graph is fusion." | How many kernels are in the graph? Is t1 written? |
+# | "What is fused for inference is fused for training." | Who keeps the value that the backward pass needs? |
 
 # %% id="quiz"
 from lessons_lib import traffic_quiz
@@ -459,3 +669,13 @@ quiz
 # Previous: {{previous}}
 #
 # Next: {{next}}
+
+# %% [markdown] id="takeaway-teach-zh" lang="zh" tags=["instructor"]
+# **说：**指着黑板上第一次投票的人数，问谁现在会改。三句话让学员自己说，你只补漏。
+#
+# **问：**谁投了 512？你现在怎么解释给当时的自己听？
+
+# %% [markdown] id="takeaway-teach-en" lang="en" tags=["instructor"]
+# **Say:** Point at the counts of the first vote and ask who would change theirs. Let learners say the three lines; fill in what is missing.
+#
+# **Ask:** Who said 512? How would you explain it to yourself back then?

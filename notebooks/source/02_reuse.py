@@ -48,6 +48,12 @@
 #
 # **Read after** (chapters of the same series)**:** 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
+# %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
+# **准备：** 事先跑一遍 `lab`（二三十秒，最好没有别的程序在忙），记下你这台机器曲线的峰值在哪里。面板停在预算 96 KiB、数据块 64 KiB。
+
+# %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
+# **Prepare:** run the cell `lab` beforehand (half a minute, with nothing else busy) and note where the curve of your machine peaks. Leave the panel at a budget of 96 KiB and a 64 KiB tile.
+
 # %% id="bootstrap"
 # generated
 
@@ -64,6 +70,26 @@
 # The last lesson lifted tensors from memory into a kernel and never asked whether they fit. There is little room on a chip: a thread block on a T4 may use 64 KiB of shared memory, and tensors run to tens of MiB. So a kernel works on one small piece at a time, a **tile**.
 #
 # Vote first:
+
+# %% [markdown] id="guess-first-teach-zh" lang="zh" tags=["instructor"]
+# **说：**上一课没问放不放得下，今天问。念选项，数手，不说对错。
+#
+# **问：**三次读里，哪一次躲不掉？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 96 KiB | 第一次读，数据在哪里？ |
+# | 32 KiB | 那是要读的，还是省下的？ |
+
+# %% [markdown] id="guess-first-teach-en" lang="en" tags=["instructor"]
+# **Say:** Last time nobody asked whether it fits. Today we do. Read out the choices, count, do not judge.
+#
+# **Ask:** Of the three reads, which one cannot be avoided?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 96 KiB | At the first read, where is the data? |
+# | 32 KiB | Is that what is read, or what is avoided? |
 
 # %% id="vote"
 from lessons_lib import reuse_vote
@@ -88,6 +114,24 @@ vote
 # $$\text{reads avoided} = (\text{reads} - 1) \times \text{tile bytes} = (3 - 1) \times 32 = 64\ \text{KiB}$$
 #
 # A guess of 96 forgot the first read: the data has to come in once. 32 is the tile itself, what remains to be read. If the tile does not fit, every read goes to memory and none is avoided.
+
+# %% [markdown] id="formula-teach-zh" lang="zh" tags=["instructor"]
+# **说：**(3 − 1) × 32 = 64。放不下的那一行是 0，不是打折：这就是下一节要拖的那道坎。
+#
+# **问：**128 KiB 那一行，为什么不是省一半？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “能放下一部分，就省一部分” | 读第二遍时，先进来的那部分还在吗？ |
+
+# %% [markdown] id="formula-teach-en" lang="en" tags=["instructor"]
+# **Say:** (3 − 1) × 32 = 64. The tile that does not fit avoids 0, not a part: that is the cliff of the next section.
+#
+# **Ask:** The 128 KiB line: why not half?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A part fits, so a part is saved." | At the second read, is the part that came first still there? |
 
 # %% id="formula-code"
 from lessons_lib import onchip_reuse
@@ -117,6 +161,26 @@ for tile_kib in (32, 128):
 # 3. The intermediate tensors of the last lesson were not read in: they were **produced** on chip. What does such a tile avoid if it is read once?
 #
 # Then drag "tile size" and watch where the gauge on the right overflows; then stay at 128 KiB and tick "cut to fit" and "produced on chip".
+
+# %% [markdown] id="panel-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**拖到掉成 0 的那一下，停住，让全场说怎么办，再勾“切到放得下”。最后勾“在片上产生”：这就是上一课的 2 × 张量。
+#
+# **问：**放不下，是不能融合，还是换一种切法？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “放不下就什么也省不了” | 切成两块，一块一块来，省多少？（256 KiB） |
+# | “读入和产生是同一个公式” | 产生的那一块，第一次是从显存读来的吗？r = 1 各省多少？（0 和 2 块） |
+
+# %% [markdown] id="panel-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** When it drops to 0, stop and let the room say what to do; only then tick "cut to fit". Last, tick "produced on chip": there is the 2 × tensor of the last lesson.
+#
+# **Ask:** It does not fit: is fusion off, or is it cut differently?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "What does not fit saves nothing." | Cut it in two, one after the other: how much now? (256 KiB) |
+# | "One formula for a tile read in and one produced." | Does the produced one come from memory the first time? At r = 1, what does each avoid? (0 and 2 tiles) |
 
 # %% id="panel" tags=["answer"]
 from lessons_lib import ReusePanel
@@ -166,6 +230,26 @@ print("T4, 64 KiB:", panel.result["blocks_per_sm"], "block on one SM")
 #
 # Guess: an SM of an A10 has 100 KiB of shared memory and holds up to 48 warps; a block has 256 threads, which is 8 warps, with 32 registers a thread. Each block takes 24 KiB, 48 KiB or 96 KiB of shared memory, and the system 1 KiB more. What is the occupancy?
 
+# %% [markdown] id="blocks-teach-zh" lang="zh" tags=["instructor"]
+# **说：**放得下一个还不够：SM 靠换 warp 掩盖等待。24、48、96 KiB 对应 67%、33%、17%。
+#
+# **问：**96 KiB 时每个 SM 只剩一个线程块，它等数据的时候谁在干活？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “占用率越高越快” | 两个核函数占用率都是 100%，读写量差一倍，谁快？ |
+# | 100 ÷ 24 不止 4 个 | 系统自己占的 1 KiB 算进去了吗？48 个 warp 的上限呢？ |
+
+# %% [markdown] id="blocks-teach-en" lang="en" tags=["instructor"]
+# **Say:** One that fits is not enough: an SM hides waiting by switching warps. 24, 48 and 96 KiB give 67%, 33% and 17%.
+#
+# **Ask:** At 96 KiB one block is left on an SM. While it waits for data, who works?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "More occupancy is faster." | Two kernels, both at 100%, one moves twice the bytes: which is faster? |
+# | "100 ÷ 24 is more than 4." | Did you count the system's own 1 KiB? |
+
 # %% id="blocks-code" tags=["answer"]
 from lessons_lib import GPUS, occupancy
 
@@ -194,6 +278,26 @@ for shared_kib in (24, 48, 96):
 # A second buffer lets the next tile load while this one is computed. The larger the tile, the fewer re-reads: A is read N ÷ BN times, B is read M ÷ BM times.
 #
 # Guess: M = N = K = 4096, fp16. The tile BM × BN goes from 64 × 64 to 128 × 256. By what factor does logical traffic fall?
+
+# %% [markdown] id="gemm-teach-zh" lang="zh" tags=["instructor"]
+# **说：**两种片上存储一起用：操作数在共享内存，累加器在寄存器。数据块越大重读越少，两边的账同时变贵。
+#
+# **问：**128 × 256 的块，T4 放得下吗？哪一种存储先满？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 缓冲份数 = 流水线级数 | sm_80 上级数 3，缓冲几份？（2 份；各代不一样，要看编译器的报告） |
+# | “块越大越好” | 一个线程能有多少寄存器？ |
+
+# %% [markdown] id="gemm-teach-en" lang="en" tags=["instructor"]
+# **Say:** Both kinds of storage at once: operands in shared memory, the accumulator in registers. A larger tile re-reads less and costs more of both.
+#
+# **Ask:** Does a 128 × 256 tile fit on a T4? Which storage fills first?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | buffers = pipeline stages | Three stages on sm_80: how many buffers? (Two; generations differ, so ask the compiler.) |
+# | "The larger the tile the better." | How many registers can a thread have? |
 
 # %% id="gemm-code" tags=["answer"]
 from lessons_lib import accumulator_registers, gemm_traffic, tile_operand_bytes
@@ -229,6 +333,26 @@ for block_m, block_n in ((64, 64), (128, 128), (128, 256)):
 # - the row does not fit: update maximum and sum while reading, then read once more and write.
 #
 # Guess: fp32, 4096 × 4096, so a matrix is 64 MiB. How many matrices does each case move? And attention: it computes S = QKᵀ, takes the softmax of S and multiplies by V. Can the large matrix S in the middle stay out of memory too?
+
+# %% [markdown] id="rows-teach-zh" lang="zh" tags=["instructor"]
+# **说：**归约没有打断融合，只是加了条件：一行放得下，或者多读一遍。注意力走得更远：S 从来不写，代价是 K、V 重读。
+#
+# **问：**一行放不下时，最少读几遍？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “归约是融合的终点” | 一行 16 KiB，T4 放得下吗？那还要写回显存吗？ |
+# | “融合只会少读” | 注意力分块以后，K、V 读了几遍？ |
+
+# %% [markdown] id="rows-teach-en" lang="en" tags=["instructor"]
+# **Say:** A reduction does not end fusion; it adds a condition: the row fits, or it is read once more. Attention goes further: S is never written, at the price of reading K and V again.
+#
+# **Ask:** If the row does not fit, how many reads at least?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A reduction is where fusion ends." | A row of 16 KiB: does it fit on a T4? Must it go back to memory then? |
+# | "Fusion only removes reads." | In blocks, how often are K and V read? |
 
 # %% id="rows-code" tags=["answer"]
 from lessons_lib import attention_traffic, format_bytes, softmax_traffic
@@ -271,6 +395,26 @@ for block in (64, 128):
 #
 # The four NumPy operators and the 64 MiB tensors of the last lesson again, now with tiles from 4 KiB up to the whole tensor, each size timed. Too small, and the calls cost more than the work in them; too large, and the tile falls out of the cache. Guess which size is fastest:
 
+# %% [markdown] id="lab-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先投票再跑。曲线左边输在调用，右边输在内存，中间赢在缓存；在图上指出这台机器的 L2。
+#
+# **问：**峰值为什么不在最小的数据块？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “越小越好，都在缓存里” | 4 KiB 一块，要调用多少次？ |
+# | “等于 L2 的大小最好” | 四个算子同时要几块？还有别人在用缓存吗？ |
+
+# %% [markdown] id="lab-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Vote, then run. The left of the curve loses to calls, the right to memory, the middle wins by the cache; point out this machine's L2.
+#
+# **Ask:** Why is the peak not at the smallest tile?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "The smaller the better, all of it in cache." | At 4 KiB, how many calls are that? |
+# | "Exactly the size of L2." | How many tiles do the operators hold at once? Who else uses the cache? |
+
 # %% id="lab-vote"
 from lessons_lib import tile_vote
 
@@ -311,6 +455,26 @@ for claim, holds in sweep.verdict().items():
 #
 # Write a function: given the bytes of the tile, how often it is read, the budget and whether it is produced on chip, return the bytes avoided: 0 if the tile does not fit.
 
+# %% [markdown] id="exercise-1-teach-zh" lang="zh" tags=["instructor"]
+# **说：**两个分支各写一行：读入的 r − 1，产生的 r + 1；放不下先返回 0。
+#
+# **问：**产生后读 1 次，省了几块？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 两种都写 r − 1 | 产生的那一块，还要写一次吗？融合以后呢？ |
+# | 边界写成 ≥ | 恰好等于预算，放得下吗？ |
+
+# %% [markdown] id="exercise-1-teach-en" lang="en" tags=["instructor"]
+# **Say:** A line for each branch: r − 1 for read in, r + 1 for produced, and 0 first if it does not fit.
+#
+# **Ask:** Produced and read once: how many tiles are avoided?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | r − 1 for both | Would the produced one have been written? And once fused? |
+# | ≥ at the budget | Exactly the budget: does it fit? |
+
 # %% id="avoided" tags=["exercise"]
 from lessons_lib import check_avoided_bytes
 
@@ -343,6 +507,26 @@ check_avoided_bytes(avoided_bytes)
 # ## Exercise 2: the shared memory of a GEMM
 #
 # fp16, a tile of 128 × 256 × 64 (BM × BN × BK), three buffers. How many KiB of shared memory does one thread block need?
+
+# %% [markdown] id="exercise-2-teach-zh" lang="zh" tags=["instructor"]
+# **说：**3 × (128×64 + 64×256) × 2 字节 = 144 KiB。A10 的 99 KiB 放不下，A100 的 163 KiB 放得下。
+#
+# **问：**哪些 GPU 放得下？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 漏了 B 的那一块 | B 的数据块是几乘几？ |
+# | 把累加器也算进来 | 累加器在哪一种存储里？ |
+
+# %% [markdown] id="exercise-2-teach-en" lang="en" tags=["instructor"]
+# **Say:** 3 × (128×64 + 64×256) × 2 bytes = 144 KiB. More than an A10's 99, less than an A100's 163.
+#
+# **Ask:** Which GPUs hold it?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | B's tile left out | What shape is B's tile? |
+# | the accumulator counted too | Which storage holds the accumulator? |
 
 # %% id="gemm-tile" tags=["exercise"]
 from lessons_lib import check_gemm_tile_kib
@@ -389,3 +573,21 @@ quiz
 # Previous: {{previous}}
 #
 # Next: {{next}}
+
+# %% [markdown] id="takeaway-teach-zh" lang="zh" tags=["instructor"]
+# **说：**让学员各说一句；第二句最要紧：放不下不是判决。
+#
+# **问：**这一课里，哪个数是必要条件，哪个数是速度？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “放得下就快” | 四个核函数都放得下，谁更快？凭什么？ |
+
+# %% [markdown] id="takeaway-teach-en" lang="en" tags=["instructor"]
+# **Say:** A line from each of three learners; the second matters most: not fitting is no verdict.
+#
+# **Ask:** Which number of this lesson is a necessary condition, and which is a speed?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "It fits, so it is fast." | Four kernels fit. Which is fastest, and how do you know? |

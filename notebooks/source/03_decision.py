@@ -48,6 +48,12 @@
 #
 # **Read after** (chapters of the same series)**:** 05. Triton autotuning and profiling
 
+# %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
+# **准备：** 六个案子事先各判一遍，看过证据（每案两三秒）。黑板上画两栏：“能不能”“值不值”，整节课往里填。
+
+# %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
+# **Prepare:** rule on the six cases yourself once and see the evidence (two or three seconds each). Draw two columns on the board, "may it" and "does it pay", and fill them in as you go.
+
 # %% id="bootstrap"
 # generated
 
@@ -64,6 +70,26 @@
 # The first two lessons worked out what can be saved. Before fusing, two more things must be settled. **Conditions**: if one fails, the operators cannot be fused this way. **Costs**: there are always some, to be weighed against what is saved.
 #
 # Many people mix the two up. Vote first:
+
+# %% [markdown] id="guess-first-teach-zh" lang="zh" tags=["instructor"]
+# **说：**投票，然后在黑板上画两栏。整节课只做一件事：每个事实放进对的那一栏。
+#
+# **问：**布局转换放哪一栏？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “不能，转换否决了它” | 转换之后，结果错了吗？那它否决的是什么？ |
+# | “能，而且一定划算” | 转换花的字节，谁来还？ |
+
+# %% [markdown] id="guess-first-teach-en" lang="en" tags=["instructor"]
+# **Say:** Vote, then draw the two columns. The lesson does one thing: put each fact into the right one.
+#
+# **Ask:** Which column gets the layout conversion?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "No, the conversion vetoes it." | After the conversion, is the result wrong? Then what was vetoed? |
+# | "Yes, and it surely pays." | Who pays back the bytes of the conversion? |
 
 # %% id="vote"
 from lessons_lib import veto_vote
@@ -103,6 +129,26 @@ vote
 #
 # `fusion_decision` takes checked results only; the bytes of a layout conversion are recorded apart and never veto.
 
+# %% [markdown] id="conditions-teach-zh" lang="zh" tags=["instructor"]
+# **说：**四个条件一口气念完，停在第三种回答：未核对。说一句：没人看过，不等于没有问题。
+#
+# **问：**“后端已生成”，谁有资格回答？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “结果一致就是逐位相等” | (2048 + 1) − 2048，fp16 写回一次得 0，留在 fp32 得 1：谁错了？ |
+# | “公式说放得下，就放得下” | 编译器多用了几个临时值，公式知道吗？ |
+
+# %% [markdown] id="conditions-teach-en" lang="en" tags=["instructor"]
+# **Say:** Read the four conditions in one breath and stop at the third answer: not checked. Say it once: nobody looked is not nothing wrong.
+#
+# **Ask:** "Backend lowered it": who can answer that?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Same meaning is bit-equal." | (2048 + 1) − 2048: 0 with a trip through fp16, 1 kept in fp32. Which is wrong? |
+# | "The formula says it fits, so it fits." | The compiler uses a few temporaries more: does the formula know? |
+
 # %% id="conditions-code"
 from lessons_lib import fusion_decision
 
@@ -130,6 +176,26 @@ print(fusion_decision(True, True, True, True, reorder_bytes=8 * MIB))
 # 2. And if one fails and one is not checked?
 #
 # The panel starts with one piece of evidence: GELU fused into a GEMM's epilogue was compared with float64. Nobody has looked at the other three conditions. Set them and watch the conclusion change; then read the columns "what was seen" and "who looked" for those you set.
+
+# %% [markdown] id="panel-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先口头答两问，再点。要他们读“谁看的”那一栏：自己点出来的“通过”，写的是“你”。
+#
+# **问：**三个通过、一个未核对，是什么？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “成立，没人反对” | 法庭上没有证人，就是有罪或无罪吗？ |
+# | “一条不通过，其余还要查” | 查出来全通过，结论会变吗？ |
+
+# %% [markdown] id="panel-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Both answers aloud first, then click. Have them read "who looked": a pass they set themselves says so.
+#
+# **Ask:** Three pass, one not checked: what is it?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "It holds, nobody objected." | A court without a witness: guilty, or not? |
+# | "One fails, but check the rest." | If all of them pass, does the conclusion change? |
 
 # %% id="panel" tags=["answer"]
 from lessons_lib import DecisionPanel, examine
@@ -186,6 +252,26 @@ panel
 #
 # The panel opens on the first. For the second, set "tensor re-ordered" to 8 MiB and "converted" to "at each call".
 
+# %% [markdown] id="ledger-teach-zh" lang="zh" tags=["instructor"]
+# **说：**一次转换 = 读一遍 + 写一遍 = 2 × 张量。权重转换一次，第 8 次打平；激活每次转换，永远打不平。
+#
+# **问：**第几次打平，第几次开始赚？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 第 4 次（只算了写） | 转换只写不读吗？ |
+# | “激活那个，调用多了总会赚” | 每多调用一次，差额是变大还是变小？ |
+
+# %% [markdown] id="ledger-teach-en" lang="en" tags=["instructor"]
+# **Say:** A conversion reads once and writes once: 2 × tensor. A weight converted once is even at call 8; an activation converted each time never is.
+#
+# **Ask:** At which call is it even, and from which does it gain?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | call 4 (only the write) | Does a conversion write without reading? |
+# | "The activation pays once there are enough calls." | With each further call, does the gap grow or shrink? |
+
 # %% id="ledger-panel" tags=["answer"]
 from lessons_lib import LayoutPanel
 
@@ -215,6 +301,24 @@ ledger
 # ## Second cost: compile time
 #
 # Compiling, too, costs first and saves later. It takes 4 seconds to compile and saves 86 µs per call (the A100 case of lesson 01, three kernels to one): guess how many calls it takes to break even.
+
+# %% [markdown] id="compile-teach-zh" lang="zh" tags=["instructor"]
+# **说：**同一本账，单位换成时间。4 秒 ÷ 86 微秒，约 4.65 万次；形状一变，账从头记。
+#
+# **问：**在线服务一天调用几次？你的脚本呢？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “编译几秒钟，不算什么” | 这个函数你会调用几次？ |
+
+# %% [markdown] id="compile-teach-en" lang="en" tags=["instructor"]
+# **Say:** The same ledger in time: 4 s ÷ 86 µs, about 46,500 calls. With a new shape it starts again.
+#
+# **Ask:** How often a day does a server call it? And your script?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A few seconds of compiling are nothing." | How many times will you call this function? |
 
 # %% id="compile-panel" tags=["answer"]
 from lessons_lib import CompilePanel
@@ -259,6 +363,30 @@ compile_time
 # "It depends" is right when the two plans of a case differ, or when the answer hangs on a number that the case does not give.
 #
 # Once all three are answered, the evidence is computed on your machine with NumPy and laid beside your ruling. When unsure, rule first and see where you went wrong.
+
+# %% [markdown] id="court-teach-zh" lang="zh" tags=["instructor"]
+# **说：**一案一分钟：全场先判三问，再看现算的证据，说一句为什么。最值得停的是 rounding：融合后**更准**，所以不逐位相等；和 gemm：合法，可是不划算。
+#
+# **问：**不逐位相等，是错了还是更准？拿什么比？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | rounding 判“不合法” | 容差是多少？和 float64 比，谁更近？ |
+# | reorder 判“不划算” | 转换几次？调用几次？题目给全了吗？（看情况） |
+# | tile 判“不合法” | 两个方案里，有没有放得下的？（看情况） |
+# | gemm 判“划算” | K 很大时，时间花在哪里？ |
+
+# %% [markdown] id="court-teach-en" lang="en" tags=["instructor"]
+# **Say:** A minute a case: the room rules on all three, then the evidence, then one sentence why. Dwell on rounding, where the fused result is **more accurate** and so not bit-equal, and on gemm, which is legal and does not pay.
+#
+# **Ask:** Not bit-equal: wrong, or more accurate? Compared with what?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | rounding "not legal" | What is the tolerance? Which is nearer to float64? |
+# | reorder "does not pay" | How many conversions, how many calls? Does the case say? (It depends.) |
+# | tile "not legal" | Does one of the two plans fit? (It depends.) |
+# | gemm "pays" | With a large K, where does the time go? |
 
 # %% id="case-rounding"
 from lessons_lib import Trial
@@ -323,6 +451,26 @@ court_record("rounding", "reorder", "tile", "softmax", "gemm", "fan_out")
 #
 # Write a function: given the bytes of the tensor to convert, the bytes saved per call, the number of calls and whether every call converts, return the net bytes saved (possibly negative).
 
+# %% [markdown] id="exercise-1-teach-zh" lang="zh" tags=["instructor"]
+# **说：**和账本同一条式子，多一个开关。让快的人用面板验自己的函数。
+#
+# **问：**each_call 为真时，哪一项要乘调用次数？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 代价只算一个张量 | 读了吗？写了吗？ |
+# | 不管开关都乘调用次数 | 权重装载几次？ |
+
+# %% [markdown] id="exercise-1-teach-en" lang="en" tags=["instructor"]
+# **Say:** The ledger's formula with a switch. Whoever is quick checks the function against the panel.
+#
+# **Ask:** When each_call is true, which term is multiplied by the calls?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | one tensor as the cost | Was it read? Was it written? |
+# | multiplied whatever the switch | How often is a weight loaded? |
+
 # %% id="net-bytes" tags=["exercise"]
 from lessons_lib import check_net_bytes
 
@@ -353,6 +501,26 @@ check_net_bytes(net_bytes)
 # ## Exercise 2: the break-even call
 #
 # A 48 MiB weight is converted once, at loading; the fusion saves 6 MiB per call. At which call does it break even?
+
+# %% [markdown] id="exercise-2-teach-zh" lang="zh" tags=["instructor"]
+# **说：**口算：96 ÷ 6 = 16。打平的那次净省是 0，下一次才开始赚。
+#
+# **问：**第 16 次净省多少？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 8 | 转换的代价是几个张量？ |
+# | 17 | 打平和赚，是同一次吗？ |
+
+# %% [markdown] id="exercise-2-teach-en" lang="en" tags=["instructor"]
+# **Say:** In the head: 96 ÷ 6 = 16. At break-even the net is 0; the call after gains.
+#
+# **Ask:** What is the net at call 16?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 8 | How many tensors does the conversion cost? |
+# | 17 | Is even the same call as ahead? |
 
 # %% id="break-even" tags=["exercise"]
 from lessons_lib import check_break_even
@@ -399,3 +567,13 @@ quiz
 # Previous: {{previous}}
 #
 # Next: {{next}}
+
+# %% [markdown] id="takeaway-teach-zh" lang="zh" tags=["instructor"]
+# **说：**指着黑板上的两栏收尾。第 05 课会请编译器来当证人。
+#
+# **问：**你桌上的那个融合，哪一条还没有人看过？
+
+# %% [markdown] id="takeaway-teach-en" lang="en" tags=["instructor"]
+# **Say:** End at the two columns. In lesson 05 a compiler takes the stand.
+#
+# **Ask:** The fusion on your own desk: which condition has nobody checked?

@@ -50,6 +50,12 @@
 #
 # **Read after** (chapters of the same series)**:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
+# %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
+# **准备：** 提前跑一遍全课，让编译报告进缓存（第一次要多等半分钟左右）；没有 GPU 就在开课前说清楚，计时看记录的运行，或者只有预测。练习 1 的检查器每次要几秒，人多时轮着跑。
+
+# %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
+# **Prepare:** run the whole lesson beforehand so that compiler reports are cached (the first time takes about half a minute more). If there is no GPU, say so at the start: times are recorded runs, or predictions only. The checker of exercise 1 takes a few seconds a run.
+
 # %% id="bootstrap"
 # generated
 
@@ -70,6 +76,24 @@
 # - **with a GPU**: compile, run and time for real;
 # - **without one**: an interpreter runs the kernels on the CPU, to see whether the results are right; compiling still works, for any GPU of the course;
 # - **without Triton** (macOS, Windows, a browser): read, predict and look at recorded runs; the few cells that run a kernel are skipped and say why.
+
+# %% [markdown] id="setup-teach-zh" lang="zh" tags=["instructor"]
+# **说：**三种上法都能上完；让每个人说出自己是哪一种。解释器和编译器是两回事：一个看对不对，一个看生成了什么。
+#
+# **问：**没有 GPU，哪几件事还能做？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “没有 GPU 就不能编译” | 编译器要的是目标的型号，还是目标本身？ |
+
+# %% [markdown] id="setup-teach-en" lang="en" tags=["instructor"]
+# **Say:** All three ways reach the end; have everybody say which is theirs. Interpreter and compiler differ: one shows whether it is right, the other what was generated.
+#
+# **Ask:** Without a GPU, what can still be done?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "No GPU, no compiling." | Does a compiler need the device, or its name? |
 
 # %% id="setup-code" tags=["nbval-ignore-output"]
 from lessons_lib import prepare_triton
@@ -94,6 +118,26 @@ setup
 # $$y = \text{residual} + \text{scale} \cdot \text{gelu}(x + \text{bias})$$
 #
 # x, residual and y take 64 MiB each; bias and scale are short vectors and not counted. One kernel per operator, or all four in one: by what factor does the logical traffic fall?
+
+# %% [markdown] id="guess-teach-zh" lang="zh" tags=["instructor"]
+# **说：**投票。多半有人答 4 倍：第 01 课的上限，忘了残差。不说破，下一节手算。
+#
+# **问：**第四个算子读几个张量？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 4 倍 | residual 是谁读的？融合以后还读不读？ |
+# | 1.67 倍 | 那是从几个核函数开始比的？ |
+
+# %% [markdown] id="guess-teach-en" lang="en" tags=["instructor"]
+# **Say:** Vote. Some will say 4×, lesson 01's ceiling, and forget the residual. Do not give it away; the sum comes next.
+#
+# **Ask:** How many tensors does the fourth operator read?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 4× | Who reads the residual? And once fused? |
+# | 1.67× | How many kernels is that compared with? |
 
 # %% id="vote"
 from lessons_lib import kernel_vote
@@ -122,6 +166,24 @@ vote
 # As one: read x and residual, write y, $3 \times 64 = 192$ MiB. 576 ÷ 192 = 3. A guess of 4 left out the residual (8 ÷ 2): it is a **side input**, and no fusion saves reading it. 1.67 is two kernels against one (320 ÷ 192).
 #
 # Now the same with lesson 01's formula, and as time at a T4's datasheet bandwidth:
+
+# %% [markdown] id="predict-teach-zh" lang="zh" tags=["instructor"]
+# **说：**(2 + 2 + 2 + 3) × 64 = 576，3 × 64 = 192，正好 3 倍。T4 上的毫秒数先记在黑板上，等实测。
+#
+# **问：**这条链的三项必需读写是哪三项？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 512 MiB | 哪一个核函数读了两个张量？ |
+
+# %% [markdown] id="predict-teach-en" lang="en" tags=["instructor"]
+# **Say:** (2 + 2 + 2 + 3) × 64 = 576, 3 × 64 = 192: exactly 3×. Put the T4's milliseconds on the board and wait for the measurement.
+#
+# **Ask:** Which three transfers are compulsory here?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 512 MiB | Which kernel reads two tensors? |
 
 # %% id="predict-code" tags=["answer"]
 from lessons_lib import GPUS, chain_traffic, format_bytes, format_seconds
@@ -173,6 +235,26 @@ for groups in (4, 2, 1):
 #
 # This kernel can also run just a part of the chain. `groups=4` launches the same code four times, one operator each, with the intermediate tensors written to memory; `groups=1` launches it once. The difference that we measure later therefore comes from fusion alone, not from better or worse code.
 
+# %% [markdown] id="kernel-teach-zh" lang="zh" tags=["instructor"]
+# **说：**指着四行中间的空白讲：融合就是这里**没有** store，也没有 load。同一份代码跑 4 次或 1 次，所以差别只来自融合。
+#
+# **问：**value 在哪里？它有没有地址？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “中间值在共享内存” | 哪一行把它放进去的？ |
+# | “load(bias) 也是中间读写” | bias 是谁算出来的？ |
+
+# %% [markdown] id="kernel-teach-en" lang="en" tags=["instructor"]
+# **Say:** Point between the four lines: fusion is the store and the load that are **not** there. The same code runs four times or once, so the difference is fusion alone.
+#
+# **Ask:** Where is value? Does it have an address?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Intermediates live in shared memory." | Which line puts it there? |
+# | "load(bias) is intermediate traffic." | Which operator made bias? |
+
 # %% [markdown] id="correct-zh" lang="zh" minutes=2
 # ## 算得对吗？
 #
@@ -186,6 +268,26 @@ for groups in (4, 2, 1):
 # Guess: in fp16, which comes closer to the float64 result, four steps or one?
 #
 # The cell below runs all three groupings and compares them with float64. Without a GPU the interpreter runs them, which is why the tensor is small.
+
+# %% [markdown] id="correct-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先问谁离 float64 近，再跑。融合的更近：少舍入三次。这就是“更准，所以不相等”。
+#
+# **问：**每写回一次显存，数发生了什么？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “分步更准，因为更仔细” | 步与步之间，数以什么类型待着？ |
+# | “不相等就是有错” | 和谁比，谁才算错？ |
+
+# %% [markdown] id="correct-teach-en" lang="en" tags=["instructor"]
+# **Say:** Ask which is nearer to float64, then run. Fused: three roundings fewer. That is "more accurate, and so not equal".
+#
+# **Ask:** What happens to a number on each trip to memory?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Step by step is more careful." | Between the steps, in what type does the number wait? |
+# | "Not equal means wrong." | Compared with what? |
 
 # %% id="correct-code" tags=["answer"]
 if setup.runs:
@@ -235,6 +337,26 @@ else:
 #
 # Programs and tiles correspond here as they do in a launch. Drag "program" and see where it reads and where it writes; to check the first answer, set "tile" to 16 × 16 and find x in the table. A GEMM can also be stepped through, and so can a reduction whose tile is narrower than the row.
 
+# %% [markdown] id="walk-teach-zh" lang="zh" tags=["instructor"]
+# **说：**拖“程序”，让全场报出它读写哪几行几列。越界的位置由 mask 关掉，不读也不写；224 个。
+#
+# **问：**第 3 个程序管哪些列？有几列不存在？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 0 个越界 | 50 列能被 16 整除吗？ |
+# | “mask 掉的读 0 也算读写” | 这些位置有地址可读吗？ |
+
+# %% [markdown] id="walk-teach-en" lang="en" tags=["instructor"]
+# **Say:** Drag "program" and have the room call out its rows and columns. The mask turns off what lies outside, reads and writes alike: 224.
+#
+# **Ask:** Which columns has program 3? How many do not exist?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | 0 | Does 16 divide 50? |
+# | "Masked lanes read zeros, so they count." | Is there an address to read? |
+
 # %% id="walk-panel" tags=["answer"]
 from lessons_lib import TileWalkPanel
 
@@ -273,6 +395,28 @@ walk
 # 2. What happens when a thread needs more than 255 registers? (Kernel linear, GPU T4, then from 8 warps to 4.)
 # 3. Untick "sizes are multiples of 16": more registers or fewer? (Kernel chain.)
 
+# %% [markdown] id="compile-teach-zh" lang="zh" tags=["instructor"]
+# **说：**编译报告不要钱：三个猜测一个一个验。最有用的是第一个：逐元素核函数的共享内存是 0。
+#
+# **问：**8 个 warp 换 4 个，每个线程的值多了还是少了？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “中间值在共享内存” | 表里写着几个字节？ |
+# | “溢出就算错了” | 结果变没变？变的是什么？ |
+# | “对齐只影响快慢，不影响寄存器” | 不能一次读 16 字节，地址要算几次？ |
+
+# %% [markdown] id="compile-teach-en" lang="en" tags=["instructor"]
+# **Say:** A compiler report is free; check the three guesses one by one. The first is the most useful: an elementwise kernel takes 0 bytes of shared memory.
+#
+# **Ask:** From 8 warps to 4: has a thread more values or fewer?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Intermediates live in shared memory." | How many bytes does the table say? |
+# | "A spill gives wrong results." | Did the result change? What did? |
+# | "Alignment is about speed, not registers." | Without 16-byte loads, how many addresses are worked out? |
+
 # %% id="compiler-panel" tags=["answer"]
 from lessons_lib import CompilerPanel
 
@@ -301,6 +445,26 @@ compiler
 #
 # The same kernel looks different on another GPU. Below is linear, the GEMM with its epilogue, on eight of them. Look at "instructions": only the T4 has fma, plain multiply-adds, and does not reach the tensor cores (the units made for matrix multiplication). Then at "shared / limit": **a kernel that compiles need not launch**. To see one that does not, go back to the panel: tick "sizes are multiples of 16" again, choose linear, the A10 and tile 128 × 256 × 64, and set the stages to 4 (the depth of the pipeline: more stages, more buffers).
 
+# %% [markdown] id="eight-teach-zh" lang="zh" tags=["instructor"]
+# **说：**一行一行看“指令”：只有 T4 是 fma。再看“共享内存 / 上限”：编译得过，不等于启动得了。
+#
+# **问：**哪一行的占用率最低？它慢吗？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “占用率 12% 的一定慢” | A100 那一行，读写和别的行一样多吗？ |
+# | “编译过了就能跑” | 147,456 字节，64 KiB 的卡放得下吗？ |
+
+# %% [markdown] id="eight-teach-en" lang="en" tags=["instructor"]
+# **Say:** Read "instructions" row by row: only the T4 says fma. Then "shared / limit": a kernel that compiles need not launch.
+#
+# **Ask:** Which row has the lowest occupancy? Is it slow?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "12% occupancy must be slow." | Which of these tiles moves the fewest bytes? |
+# | "It compiled, so it runs." | 147,456 bytes on a device with 64 KiB? |
+
 # %% id="eight-gpus" tags=["answer"]
 from lessons_lib import report_table
 
@@ -319,6 +483,26 @@ report_table("linear")
 # Prediction and compiler report are on the table; now for the clock. One run measures several things: how fast a tensor is copied (the yardstick for bandwidth), the operators one by one, `torch.compile` (PyTorch's own compiler, which fuses by itself), and our kernel. Guess: how many times as long do 4 kernels take as 1?
 #
 # On a GPU this takes a minute or two. Without one, GPU figures come from a run that somebody recorded (which machine and when is stated); where nothing has been recorded there is only the prediction, and nothing is made up. This machine's CPU is measured for real, if PyTorch is installed.
+
+# %% [markdown] id="measure-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先把 3 倍再写一遍，然后跑。没有 GPU 就讲清楚看的是谁的记录、哪一天；没有记录就只讲预测，不编数。
+#
+# **问：**量出来不到 3 倍，可能有哪些原因？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “比 torch.compile 快就该手写” | 谁来维护它？形状变了呢？ |
+# | “没到数据手册的带宽，就是写得差” | 拷贝到了没有？ |
+
+# %% [markdown] id="measure-teach-en" lang="en" tags=["instructor"]
+# **Say:** Write the 3× down again, then run. Without a GPU, say whose record it is and of which day; with no record there are predictions only, and no invented numbers.
+#
+# **Ask:** Below 3×: what could be the reasons?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Faster than torch.compile, so write it by hand." | Who maintains it? What when the shape changes? |
+# | "Below the datasheet's bandwidth, so it is a bad kernel." | Does a copy reach it? |
 
 # %% id="measure-gpu" tags=["answer", "nbval-ignore-output"]
 from lessons_lib import benchmark_report, measure_kernels
@@ -387,6 +571,24 @@ measurement_verdict(run, on_cpu)
 #
 # In lesson 03 nobody could testify to "backend lowered it". Now a compiler can. The cell below gathers evidence for the chain's four conditions: compare with float64, try shapes at the edges, compile, read the report. Guess: without a GPU, which of them stay "not checked"?
 
+# %% [markdown] id="decide-teach-zh" lang="zh" tags=["instructor"]
+# **说：**第 03 课缺的那个证人来了。看“谁看的”一栏：解释器两条，编译器两条，没有一条是公式。
+#
+# **问：**四条都通过，说明更快吗？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “都成立，所以划算” | 哪一条里有时间？ |
+
+# %% [markdown] id="decide-teach-en" lang="en" tags=["instructor"]
+# **Say:** Here is the witness that lesson 03 lacked. Read "who looked": the interpreter twice, the compiler twice, and no formula.
+#
+# **Ask:** All four pass. Is it faster?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "All hold, so it pays." | Which of them contains a time? |
+
 # %% id="decision-panel" tags=["answer"]
 from lessons_lib import DecisionPanel, gather_evidence
 
@@ -414,6 +616,26 @@ decision
 # ## Two counterexamples
 #
 # **One: a GEMM with its epilogue on a T4.** This is the case of lesson 01 (K = 1024): three kernels in one save two passes, and 176 MiB become 48 MiB. But in the table of eight GPUs the T4's instruction is fma. Guess:
+
+# %% [markdown] id="losing-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先投票。融合输了，这是本课最值钱的一页：省下的读写是真的，可张量核心没用上。第二例反过来：省的是启动，不是读写。
+#
+# **问：**慢了 5 倍，读写却更少：时间花在哪里？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “更快，省了一遍读写” | T4 那一行的指令是什么？ |
+# | “小张量快了 4 倍，是因为字节少了” | 字节少了几倍？启动少了几倍？ |
+
+# %% [markdown] id="losing-teach-en" lang="en" tags=["instructor"]
+# **Say:** Vote first. Fusion loses, and this is the page worth most: the bytes saved are real, but the tensor cores are not reached. The second case is the reverse: launches are saved, not bytes.
+#
+# **Ask:** Five times slower with fewer bytes: where does the time go?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Faster, a pass is saved." | What is the T4's instruction in the table? |
+# | "The tiny tensor gains 4× by its bytes." | How many times fewer bytes? How many times fewer launches? |
 
 # %% id="losing-vote"
 from lessons_lib import losing_vote
@@ -449,6 +671,28 @@ losing_report("T4")
 # Fuse bias, SiLU and gate into one kernel: $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$, where $\text{silu}(z) = z \cdot \text{sigmoid}(z)$; you may use `tl.sigmoid`. x, gate and y are `[rows, columns]`, with gaps allowed between rows (`x_stride` and its like count elements from the start of one row to the next); bias is `[columns]`. The lines that give each program its tile are already there. Replace `return None` with your code: mask what lies outside, load, compute in fp32, store.
 #
 # The checker tries various shapes and dtypes. It poisons the output beforehand, so that an element left out shows, and puts guard bands around it, so that a write outside shows too. It names the first wrong element, the program it belongs to and the likely cause. An endless loop does no harm: it is stopped when its time is up.
+
+# %% [markdown] id="exercise-1-teach-zh" lang="zh" tags=["instructor"]
+# **说：**留足五分钟。先口头过四步：mask、读、fp32 算、写回。检查器会指出第一个错的元素归哪个程序，让他们自己读。
+#
+# **问：**哪一行漏了 mask？哪一行忘了 stride？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 用 columns 当 stride | 行与行之间有没有空隙？ |
+# | 在 fp16 里算 sigmoid | x = −20 时，exp 溢不溢出？ |
+# | “结果对了就行，越界写没关系” | 警戒带里的数是谁的？ |
+
+# %% [markdown] id="exercise-1-teach-en" lang="en" tags=["instructor"]
+# **Say:** Give them the full five minutes. Say the four steps first: mask, load, compute in fp32, store. The checker names the program of the first wrong element; let them read it.
+#
+# **Ask:** Which line lacks the mask? Which forgets the stride?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | columns for the stride | Are there gaps between rows? |
+# | sigmoid in fp16 | At x = −20, does exp overflow? |
+# | "The result is right, so a write outside is harmless." | Whose numbers are in the guard band? |
 
 # %% id="gate-kernel" tags=["exercise"]
 from lessons_lib import check_bias_silu_gate, tl, triton
@@ -499,6 +743,26 @@ check_bias_silu_gate(bias_silu_gate)
 # ## Exercise 2: how many bytes does it move?
 #
 # Write a function that returns the logical traffic of $y = \text{silu}(x + \text{bias}) \cdot \text{gate}$ in bytes. Its three operators (add bias, SiLU, multiply by the gate) run as `kernels` kernels: 1, 2 or 3. Count bias as well; it is a vector of `columns` elements.
+
+# %% [markdown] id="exercise-2-teach-zh" lang="zh" tags=["instructor"]
+# **说：**3 + 2 × (核函数数 − 1) 个矩阵，再加一个短向量。和第 01 课的 total_bytes 是同一条式子。
+#
+# **问：**bias 要不要乘 rows？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | 漏了 bias | 它在哪里？要不要读？ |
+# | 2 × kernels 个矩阵 | gate 是中间张量吗？ |
+
+# %% [markdown] id="exercise-2-teach-en" lang="en" tags=["instructor"]
+# **Say:** 3 + 2 × (kernels − 1) matrices and one short vector: lesson 01's total_bytes again.
+#
+# **Ask:** Is bias multiplied by rows?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | bias left out | Where is it? Is it read? |
+# | 2 × kernels matrices | Is the gate an intermediate tensor? |
 
 # %% id="fused-bytes" tags=["exercise"]
 from lessons_lib import check_fused_bytes
@@ -554,3 +818,13 @@ quiz
 # Previous: {{previous}}
 #
 # {{next}}
+
+# %% [markdown] id="takeaway-teach-zh" lang="zh" tags=["instructor"]
+# **说：**回到第 01 课黑板上的那个 3.67：到这里，他们能说出四个为什么到不了。
+#
+# **问：**预测、报告、实测，三个里少了哪一个你就不敢下结论？
+
+# %% [markdown] id="takeaway-teach-en" lang="en" tags=["instructor"]
+# **Say:** Back to lesson 01's 3.67: by now they can name four reasons why it is not reached.
+#
+# **Ask:** Prediction, report, measurement: without which one would you not decide?

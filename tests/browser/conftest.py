@@ -14,7 +14,9 @@ ARTIFACTS = ROOT / "artifacts" / "screenshots"
 
 playwright_api = pytest.importorskip("playwright.sync_api")
 
-from lab_driver import Lab, chromium, find_chromium, jupyter_lab  # noqa: E402
+from lab_driver import Lab, chromium, jupyter_lab  # noqa: E402
+
+from tools.chromium import find_chromium  # noqa: E402
 
 
 @pytest.fixture(scope="session")

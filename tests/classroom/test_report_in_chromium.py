@@ -16,7 +16,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.lab_driver import CHROMIUM_FLAGS, find_chromium
+from tools.chromium import FLAGS, find_chromium
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts/screenshots"
 LANGUAGES = ("zh", "en")
@@ -43,7 +43,7 @@ def browser() -> Iterator[Browser]:
         reason = "no Chromium or Chrome found: apt-get install chromium"
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
+        started = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         yield started
         started.close()
 

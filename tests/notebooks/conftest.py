@@ -25,15 +25,23 @@ LESSON = """\
 # {{badges}}
 #
 # About {{minutes}} minutes.
+# %% [markdown] lang="zh" id="before-zh" tags=["instructor"]
+# **准备：** 先跑一遍。
+# %% [markdown] lang="en" id="before-en" tags=["instructor"]
+# **Prepare:** run it once.
 # %% id="bootstrap"
 # generated
 # %% [markdown] lang="zh" id="why-zh" minutes=3
+# ## 为什么
+#
 # 融合减少启动。
 #
 # {{lesson_map}}
 #
 # {{glossary}}
 # %% [markdown] lang="en" id="why-en" minutes=3
+# ## Why
+#
 # Fusion saves launches.
 #
 # {{lesson_map}}
@@ -63,17 +71,17 @@ print()
 raise ValueError("as expected")
 # %% id="guess" tags=["exercise"]
 answer = None
-print("not done yet" if answer is None else f"right: {answer == 42}")
+print("○ not done yet" if answer is None else "✓ right" if answer == 42 else "✗ wrong")
 # %% [markdown] lang="zh" id="note-zh" tags=["instructor"]
 # 给老师的话。
 # %% [markdown] lang="en" id="note-en" tags=["instructor"]
 # A word to the teacher.
 # %% id="guess-solution" tags=["solution"]
 answer = 6 * 7
-print("not done yet" if answer is None else f"right: {answer == 42}")
-# %% [markdown] lang="zh" id="end-zh"
+print("○ not done yet" if answer is None else "✓ right" if answer == 42 else "✗ wrong")
+# %% [markdown] lang="zh" id="end-zh" minutes=1.5
 # {{previous}} {{next}}
-# %% [markdown] lang="en" id="end-en"
+# %% [markdown] lang="en" id="end-en" minutes=1.5
 # {{previous}} {{next}}
 """
 

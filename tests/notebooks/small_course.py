@@ -16,4 +16,5 @@ site = "https://someone.example/course/"
 published = false
 mirrors = ["git+https://mirror.example/course@main"]
 extras = ["lab"]
+in-browser = { lab = [] }
 """

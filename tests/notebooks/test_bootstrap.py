@@ -86,8 +86,8 @@ def place(tmp_path: Path, config: Config) -> Path:
     return here
 
 
-def write_cell(here: Path, config: Config) -> None:
-    (here / "cell.py").write_text(bootstrap_source("zh", config), encoding="utf-8")
+def write_cell(here: Path, config: Config, *needs: str) -> None:
+    (here / "cell.py").write_text(bootstrap_source("zh", config, needs), encoding="utf-8")
 
 
 def put(folder: Path, *modules: str) -> None:
@@ -295,6 +295,30 @@ def test_a_browser_takes_its_own_installer_and_no_process(place: Path) -> None:
         "operator-fusion-lessons deps=False index=[]",  # the site's own index, not PyPI
         f"{' '.join(REQUIREMENTS)} deps=True index=None",
     ]
+
+
+@pytest.mark.parametrize("refused", [None, "press>=2"])
+def test_a_browser_gets_what_it_can_have_of_the_lessons_extras_and_does_without(
+    place: Path, config: Config, refused: str | None
+) -> None:
+    write_cell(place, replace(config, in_browser={"lab": (), "graph": ("press>=2",)}), "lab", "graph")
+    put(place / "there", "lessons_lib", *MODULES)
+    done = run(place, f"REFUSED = {refused!r}\n{BROWSER}\n{NO_WAY_OUT}")
+    assert works(done, place)
+    assert asked_for(place) == ["press>=2 deps=True index=None"]
+
+
+def test_outside_a_browser_no_extra_is_installed(place: Path, config: Config) -> None:
+    write_cell(place, replace(config, in_browser={"graph": ("press>=2",)}), "graph")
+    put(place / "there", "lessons_lib", *MODULES)
+    done = run(place, NO_WAY_OUT)
+    assert works(done, place) and done.stdout + done.stderr == ""
+
+
+def test_the_cell_of_a_lesson_without_such_extras_stays_as_it_was(config: Config) -> None:
+    more = replace(config, in_browser={"lab": (), "graph": ("press>=2",)})
+    assert bootstrap_source("zh", more, ("lab", "kernel")) == bootstrap_source("zh", config)
+    assert bootstrap_source("zh", more, ("graph",)) != bootstrap_source("zh", config)
 
 
 def test_a_browser_takes_a_wheel_beside(place: Path) -> None:

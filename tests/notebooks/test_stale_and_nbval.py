@@ -12,7 +12,9 @@ from typing import Any
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.once
 Run = Callable[..., tuple[int, list[str]]]
+EDITIONS = ("zh", "en", "instructor/zh", "instructor/en")
 FILE, ITS_TWIN = "notebooks/en/01_one.ipynb", "notebooks/zh/01_one.ipynb"
 
 
@@ -32,7 +34,7 @@ def nbval(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_fresh_build_passes_the_check(built_course: Path, run: Run) -> None:
-    assert run(built_course, "--check") == (0, ["2 lessons, both editions: up to date"])
+    assert run(built_course, "--check") == (0, ["2 lessons, learners' and instructors' editions: up to date"])
 
 
 def test_nbval_fails_on_a_wrong_stored_output_and_on_nothing_else(built_course: Path, run: Run) -> None:
@@ -94,7 +96,7 @@ def test_a_source_that_moved_on_fails_the_check(built_course: Path, run: Run) ->
     status, lines = run(built_course, "--check")
     assert status == 1
     assert [line.split(";")[0] for line in lines] == [
-        f"notebooks/{language}/01_one.ipynb: stale: cell 'bar' differs in its source" for language in ("zh", "en")
+        f"notebooks/{edition}/01_one.ipynb: stale: cell 'bar' differs in its source" for edition in EDITIONS
     ]
 
 
@@ -104,7 +106,7 @@ def test_settings_that_moved_on_fail_the_check(built_course: Path, run: Run) -> 
     status, lines = run(built_course, "--check")
     assert status == 1
     assert {line.split(":")[0] for line in lines} == {
-        *(f"notebooks/{lang}/{name}.ipynb" for lang in ("zh", "en") for name in ("01_one", "02_two")),
+        *(f"notebooks/{edition}/{name}.ipynb" for edition in EDITIONS for name in ("01_one", "02_two")),
         "README.md",
     }
 
@@ -116,7 +118,7 @@ def test_a_missing_translation_fails_the_check(built_course: Path, run: Run) -> 
     source.write_text(text[:start] + text[end:], encoding="utf-8")
     status, lines = run(built_course, "--check")
     assert status == 1
-    assert lines == ["notebooks/source/01_one.py:15: 'why-zh' has no English twin 'why-en' beside it"]
+    assert lines == ["notebooks/source/01_one.py:19: 'why-zh' has no English twin 'why-en' beside it"]
 
 
 def test_missing_broken_and_orphaned_files_fail_the_check(built_course: Path, run: Run) -> None:

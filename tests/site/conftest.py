@@ -11,7 +11,7 @@ pytest.importorskip("jupyterlite_core")
 
 from site_driver import ARTIFACTS, offline_chromium, skip_unless_ci  # noqa: E402
 
-from tests.browser.lab_driver import find_chromium  # noqa: E402
+from tools.chromium import find_chromium  # noqa: E402
 
 
 @pytest.fixture(scope="session")

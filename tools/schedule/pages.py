@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from notebooks.build.instructor import clock
 from notebooks.build.links import table
 from notebooks.build.read import Language
 from tools.schedule.fit import Sections, expanded, total
@@ -72,13 +73,6 @@ def page(schedule: Schedule, sections: Sections, language: Language) -> str:
         parts.append(f"## {_say('extras', language)}")
         parts += [_extra(extra, sections, language) for extra in schedule.extras]
     return "\n\n".join(parts) + "\n"
-
-
-def clock(minutes: float) -> str:
-    """Minutes from the beginning as ``h:mm``."""
-    whole = int(minutes)
-    half = f":{round(60 * (minutes - whole)):02d}" if minutes != whole else ""
-    return f"{whole // 60}:{whole % 60:02d}{half}"
 
 
 def _overview(schedule: Schedule, sections: Sections, language: Language) -> str:
