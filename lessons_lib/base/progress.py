@@ -166,7 +166,8 @@ def export_progress(name: str = "", path: str | os.PathLike[str] | None = None) 
 
     Args:
         name: of the learner, cut to 80 characters; may be blank.
-        path: a file, or a folder to put ``fusion-results.json`` in; by default the current folder.
+        path: a file that ends in ``.json``, or a folder to put ``fusion-results.json`` in, made where it is missing; by
+            default the current folder.
 
     Raises:
         ValueError: the name is no string, or nothing can be written there; in both languages.
@@ -181,6 +182,8 @@ def export_progress(name: str = "", path: str | os.PathLike[str] | None = None) 
     data = {"format": EXPORT_FORMAT, "version": VERSION, "name": cleaned, "learner": learner, "sections": sections}
     try:
         target = Path() if path is None else Path(path).expanduser()
+        if target.suffix.lower() != ".json":  # whoever reads a class looks for nothing else
+            target.mkdir(parents=True, exist_ok=True)
         return _written_new(target / EXPORT_NAME if target.is_dir() else target, _bytes_of(data))
     except (OSError, TypeError, ValueError) as error:
         reason = type(error).__name__

@@ -549,7 +549,7 @@ model_verdict(measured)
 # Ten levels, each with a goal. Solve the first three now and keep the others for later. Each level asks for a number: guess it before you touch anything. The goal and the compiler's score show after your first move, the best score and an explanation once you have solved the level. Your progress is kept in your own folder (`fusion-progress.json`) and survives a restart.
 
 # %% [markdown] id="puzzles-intro-teach-zh" lang="zh" tags=["instructor"]
-# **说：**两人一组，先说打算切在哪里，再点。过关之前看不到最优，所以先让他们报自己的数。第 4、6 关编译器不是最优。
+# **说：**两人一组，先说打算切在哪里，再点。走出第一步，目标就亮出来了，而多数关的目标就是最优：先报数，再动手。第 4、6 关编译器不是最优。
 #
 # **问：**编译器在第 4 关为什么输了？
 #
@@ -559,7 +559,7 @@ model_verdict(measured)
 # | “合得越多越好” | 第 6 关里，哪一刀最便宜？ |
 
 # %% [markdown] id="puzzles-intro-teach-en" lang="en" tags=["instructor"]
-# **Say:** In pairs: say where to cut, then click. The best shows only once a level is solved, so collect their numbers first. In levels 4 and 6 the compiler is not at the best.
+# **Say:** In pairs: say where to cut, then click. The goal, which in most levels is the best, shows after the first move: collect their numbers before anybody clicks. In levels 4 and 6 the compiler is not at the best.
 #
 # **Ask:** Why does the compiler lose level 4?
 #

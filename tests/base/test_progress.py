@@ -540,3 +540,13 @@ def test_infinity_is_no_json(own_folder: Path, monkeypatch: pytest.MonkeyPatch) 
     restart(monkeypatch)
     assert progress_of("puzzles") == {}
     assert len(left_over(own_folder)) == 1  # set aside
+
+
+def test_an_export_named_without_an_ending_goes_into_a_folder_of_that_name(own_folder: Path) -> None:
+    """A class report reads ``.json`` files only: a file called ``class`` would be lost to it."""
+    first = export_progress("Ada", "shared/class")
+    second = export_progress("Bo", "shared/class")
+    assert [path.relative_to(own_folder).as_posix() for path in (first.resolve(), second.resolve())] == [
+        "shared/class/fusion-results.json",
+        "shared/class/fusion-results-2.json",
+    ]

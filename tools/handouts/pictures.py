@@ -1,4 +1,4 @@
-"""The picture of each handout: the lesson's panel as it opens."""
+"""The picture of each handout: the lesson's panel, as it opens where that gives no answer away."""
 
 from __future__ import annotations
 
@@ -21,9 +21,16 @@ def _in_two_groups() -> TrafficPanel:
     return panel
 
 
+def _no_votes_answer() -> TrafficPanel:
+    """Not as the panel opens: that is the first vote's own case, with its answer written out."""
+    panel = TrafficPanel()
+    panel.set(num_ops=5, fused_groups=5, tensor_bytes=16 * 2**20)
+    return panel
+
+
 _PANELS: Mapping[str, Callable[[], LiveBox]] = {
     "00": _in_two_groups,
-    "01": TrafficPanel,
+    "01": _no_votes_answer,
     "02": ReusePanel,
     "03": LayoutPanel,
     "04": lambda: GraphCanvas(gated_residual()),
