@@ -1,7 +1,7 @@
 # make help            every command, for macOS and Linux; README.md has the same without make.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reset setup notebooks schedule handouts test test-pythons test-tritons bundle site bench constraints clean
+.PHONY: help lab teach reset setup notebooks schedule handouts test test-pythons test-tritons bundle site bench constraints clean
 
 # What a person may set on the command line; the tools read them from the environment.
 export EDITION PORT LESSON PARTS PYTHON TORCH_INDEX
@@ -11,6 +11,7 @@ READY = python=$$(sh tools/find_python.sh) && "$$python" -m tools.environment
 
 help:
 	@echo "make lab [EDITION=zh|en] [PORT=8888]   打开课程 / open the course"
+	@echo "make teach [EDITION=zh|en]               打开教师版 / open the instructor's edition"
 	@echo "make reset LESSON=01 [EDITION=zh|en]   一课的新副本，旧的不动 / a fresh copy of a lesson beside yours"
 	@echo "make setup                             只准备环境 / the environment only"
 	@echo "make test [PARTS=\"unit nbval\"]         检查一切 / check everything"
@@ -28,6 +29,9 @@ help:
 
 lab:
 	@$(TOOL) tools.lab
+
+teach:
+	@$(TOOL) tools.lab --instructor
 
 reset:
 	@$(TOOL) tools.reset

@@ -1,6 +1,6 @@
 """One command into the course: environment, the learner's copies, JupyterLab on the first lesson.
 
-python -m tools.lab [--edition zh|en] [--port 8888] [--no-browser] [--here]
+python -m tools.lab [--edition zh|en] [--instructor] [--port 8888] [--no-browser] [--here]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START = "00_start.ipynb"
 
 
 def prepare_lessons(python: Path, name: str) -> Path:
-    """Copy what the learner lacks, say what is newer, and return the folder."""
+    """Copy what the learner lacks, say what is newer, and return the folder; ``name``: below notebooks/ and work/."""
     source, target = lessons.built(name), lessons.work(name)
     if not any(source.glob("*.ipynb")):
         raise Stop(
@@ -38,10 +38,11 @@ def prepare_lessons(python: Path, name: str) -> Path:
         lessons.copy(names, source, target)
         tell(f"已复制 {len(names)} 个新文件到 {target}", f"Copied {len(names)} new files to {target}")
     for path in lessons.outdated(source, target):
-        lesson = lessons.number(path)
+        lesson, learners = lessons.number(path), name in edition.EDITIONS
+        way = f"make reset LESSON={lesson}"
         tell(
-            f"第 {lesson} 课有新版本（你的副本没有动），要取新版：make reset LESSON={lesson}",
-            f"Lesson {lesson} has a newer version (yours was left alone): make reset LESSON={lesson}",
+            f"第 {lesson} 课有新版本（你的副本没有动），要取新版：{way if learners else f'把 {target / path} 移走'}",
+            f"Lesson {lesson} has a newer version (yours was left alone): {way if learners else f'move {target / path} away'}",
         )
     return target
 
@@ -95,6 +96,7 @@ def _tell_address(where: str, *, opened: bool) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.lab", description="Open the course.")
     parser.add_argument("--edition", default=os.environ.get("EDITION"), help="zh or en; default: of the locale")
+    parser.add_argument("--instructor", action="store_true", help="the instructor's edition: solutions, what to say")
     parser.add_argument("--port", default=os.environ.get("PORT", ""), help="default: 8888, or the next free one")
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     parser.add_argument("--here", action="store_true", help="use this Python's environment (conda), not .venv")
@@ -107,7 +109,7 @@ def main() -> int:
             f"PORT must be a number from 1 to 65535, got {options.port!r}.",
         )
     python, prefix = _this_environment() if options.here else (environment.ensure(), VENV)
-    folder = prepare_lessons(python, name)
+    folder = prepare_lessons(python, f"instructor/{name}" if options.instructor else name)
     browser = not options.no_browser and jupyter.has_display(sys.platform, os.environ)
     return serve(python, prefix, folder, name, port=options.port, browser=browser)
 

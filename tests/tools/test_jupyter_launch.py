@@ -98,6 +98,24 @@ def test_notebooks_are_trusted_once_before_they_are_copied(tmp_path, monkeypatch
     assert len(trusted) == 1
 
 
+def test_an_instructor_gets_copies_of_their_own_and_hears_of_no_command_for_learners(tmp_path, monkeypatch, capsys):
+    source = tmp_path / "notebooks" / "instructor" / "en"
+    source.mkdir(parents=True)
+    (source / START).write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    built, work = lessons.built, lessons.work
+    monkeypatch.setattr(lessons, "built", lambda name: built(name, tmp_path))
+    monkeypatch.setattr(lessons, "work", lambda name: work(name, tmp_path))
+    monkeypatch.setattr(lab.subprocess, "run", lambda command, **options: None)
+    copies = lab.prepare_lessons(Path("python"), "instructor/en")
+    assert copies == tmp_path / "work" / "instructor" / "en" and (copies / START).exists()
+    text = {"cells": [], "metadata": {"changed": 1}, "nbformat": 4, "nbformat_minor": 5}
+    (source / START).write_text(json.dumps(text))
+    capsys.readouterr()
+    lab.prepare_lessons(Path("python"), "instructor/en")
+    said = capsys.readouterr().out
+    assert "00" in said and "make reset" not in said and str(copies / START) in said
+
+
 def test_an_edition_without_lessons_says_what_to_run(tmp_path, monkeypatch):
     monkeypatch.setattr(lessons, "built", lambda name: tmp_path)
     with pytest.raises(Stop, match="make notebooks"):
