@@ -16,6 +16,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 pytest.importorskip("anywidget")
 
+# One notebook, opened once: its tests go on from one another, in one process.
+pytestmark = pytest.mark.xdist_group("canvas")
+
 NAME = "canvas-test.ipynb"
 HOSTILE = "<img src=x onerror=alert(1)>"
 # x -> HOSTILE -> g, h -> sum -> opaque sort -> last; without g and h, HOSTILE and sum would make a cycle.

@@ -14,6 +14,9 @@ import pytest
 from lab_driver import Lab, OpenNotebook
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
+# One notebook a language, opened once: its tests go on from one another, in one process.
+pytestmark = pytest.mark.xdist_group("workshop")
+
 SETUP = """
 import os
 os.environ["LESSONS_PROGRESS"] = "workshop-{language}.json"
