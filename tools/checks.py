@@ -62,6 +62,9 @@ def _notebooks(lessons: Iterable[str], folders: Sequence[str]) -> list[str]:
     return [path for path in paths if (ROOT / path).exists()]
 
 
+# One notebook each, whose tests go on from one another: never side by side.
+_IN_ORDER = ("tests/browser/test_canvas_in_jupyterlab.py", "tests/browser/test_workshop_in_jupyterlab.py")
+
 # Quick ones first. Each gives the arguments of the environment's Python, which it is told.
 PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
     "ruff": lambda _: ("-m", "ruff", "check", "."),
@@ -85,7 +88,15 @@ PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
     "deploy": lambda _: (*_PYTEST, "tests/deploy"),
     "pythons": lambda _: ("-m", "tools.pythons", "--ends"),
     "site": lambda _: (*_PYTEST, "tests/site", *_WORKERS, "--dist", "loadscope"),
-    "browser": lambda _: (*_PYTEST, "tests/browser", *_WORKERS, "--dist", "loadgroup"),
+    "browser": lambda _: (
+        *_PYTEST,
+        "tests/browser",
+        *(f"--ignore={path}" for path in _IN_ORDER),
+        *_WORKERS,
+        "--dist",
+        "loadgroup",
+    ),
+    "presses": lambda _: (*_PYTEST, *_IN_ORDER),
 }
 
 

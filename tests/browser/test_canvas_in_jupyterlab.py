@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 pytest.importorskip("anywidget")
 
 # One notebook, opened once: its tests go on from one another, in one process.
-pytestmark = pytest.mark.xdist_group("canvas")
+expect.set_options(timeout=20_000)  # another process drives a browser of its own at the same time
 
 NAME = "canvas-test.ipynb"
 HOSTILE = "<img src=x onerror=alert(1)>"

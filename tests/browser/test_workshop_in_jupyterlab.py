@@ -15,7 +15,7 @@ from lab_driver import Lab, OpenNotebook
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 # One notebook a language, opened once: its tests go on from one another, in one process.
-pytestmark = pytest.mark.xdist_group("workshop")
+expect.set_options(timeout=20_000)  # another process drives a browser of its own at the same time
 
 SETUP = """
 import os

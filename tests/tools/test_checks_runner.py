@@ -24,6 +24,7 @@ def test_all_parts_run_in_order_unless_some_are_named():
         "pythons",
         "site",
         "browser",
+        "presses",
     ]
     assert checks.selected(["nbval", "unit"]) == ["unit", "nbval"]
     with pytest.raises(Stop, match="unti"):
