@@ -364,7 +364,7 @@ class GraphCanvas(LiveBox):
         """The operators to choose from: other ones after a recompute."""
         graph = self.workbench.graph
         names = self.workbench.folding.shown
-        options = [(_operator_words(graph, name), name) for name in names]
+        options = [(graph.op(name).words, name) for name in names]
         if tuple(self._a.options) != tuple(options):
             self._listening = False
             for end in (self._a, self._b):
@@ -412,11 +412,6 @@ def _gpu(gpu: object) -> Gpu:
         return gpu
     require_choice("gpu", gpu, GPUS)
     return GPUS[str(gpu)]
-
-
-def _operator_words(graph: OpGraph, name: str) -> str:
-    label = graph.op(name).label
-    return name if label == name else f"{name} ({label})"
 
 
 def _by_hand_may_differ(bench: Workbench) -> bool:

@@ -128,13 +128,7 @@ def capture(
         MissingPackageError: there is no PyTorch.
     """
     torch = require_torch()
-    if not callable(function):
-        given = shown(function)
-        raise bad_argument(
-            "function",
-            zh=f"需要函数或 nn.Module，收到的是 {given}",
-            en=f"it must be a function or an nn.Module, got {given}",
-        )
+    require_function(function)
     title = _called(function) if name is None else require_name("name", name)
     for argument, item in Arguments.of(torch, function).leaves(examples, dict(kwargs or {})):
         if isinstance(item, torch.Tensor) and not _has_plain_memory(torch, item):
@@ -145,6 +139,21 @@ def capture(
             )
     given_args, given_kwargs = _without_data(torch, (examples, dict(kwargs or {})))
     return _Reader(torch, trace(function, given_args, given_kwargs)).captured(title)
+
+
+def require_function(function: object) -> None:
+    """Refuse what cannot be captured because it cannot be called.
+
+    Raises:
+        ValueError: it is not callable.
+    """
+    if not callable(function):
+        given = shown(function)
+        raise bad_argument(
+            "function",
+            zh=f"需要函数或 nn.Module，收到的是 {given}",
+            en=f"it must be a function or an nn.Module, got {given}",
+        )
 
 
 def evaluate(captured: Captured, *inputs: Any, **kwargs: Any) -> Any:

@@ -407,8 +407,7 @@ class _Drawing:
 
     def _operator_words(self, name: str) -> str:
         op = self.graph.op(name)
-        named = name if op.label == name else f"{name} ({op.label})"
-        return str(_OPERATOR.format(name=named, kind=KIND_NAMES[op.kind], kernel=self.home[name] + 1))
+        return str(_OPERATOR.format(name=op.words, kind=KIND_NAMES[op.kind], kernel=self.home[name] + 1))
 
 
 _size = lru_cache(maxsize=4096)(format_bytes)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from lessons_lib.base.text import Text
-from lessons_lib.graph.grouping import cost, unfused
+from lessons_lib.graph.grouping import unfused
 from lessons_lib.graph.recorded import recorded_block
 from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
@@ -35,7 +35,7 @@ def graph_vote() -> Vote:
 def compiler_vote() -> Vote:
     """The guess before the SwiGLU MLP is compared: kernels left by ``torch.compile``; ``value`` is their number."""
     block = recorded_block("swiglu_mlp")
-    eager = cost(block.graph, unfused(block.graph), block.gpu).launches
+    eager = len(unfused(block.graph))
     words = Text(
         zh=f"SwiGLU 的 MLP：三个矩阵乘，加上 silu 和 mul，PyTorch 逐个启动 {eager} 次。torch.compile 之后还剩几次？",
         en=f"The SwiGLU MLP, three GEMMs with silu and mul, takes eager PyTorch {eager} launches. How many are left after "

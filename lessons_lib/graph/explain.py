@@ -21,7 +21,9 @@ from lessons_lib.graph.grouping import (
     cost,
     cut,
     fuse,
+    fuse_across,
     grouping_of,
+    kernels_between,
     kernels_of,
     marks,
 )
@@ -81,12 +83,7 @@ class _Question:
         self, graph: OpGraph, a: str, b: str, grouping: Grouping, gpu: Gpu, block_rows: int, multi_pass: bool
     ) -> None:
         for argument, name in (("a", a), ("b", b)):
-            if graph.op(name).kind == "view":
-                raise bad_argument(
-                    argument,
-                    zh=f"{name!r} 是视图，不启动核函数，也不搬数据",
-                    en=f"{name!r} is a view: it launches no kernel and moves nothing",
-                )
+            graph.require_launching(argument, name)
         if a == b:
             raise bad_argument("b", zh=f"和 a 是同一个算子 {a!r}", en=f"it is the same operator as a, {a!r}")
         self.graph, self.grouping, self.gpu, self.block_rows = graph, grouping, gpu, block_rows
@@ -182,11 +179,10 @@ class _Question:
         groups = self.grouping.groups
         found: list[tuple[Text, dict[str, object], Grouping]] = []
         if any(problem.rule == "cycle" for problem in problems):
-            between = self._kernels_between()
+            between = kernels_between(self.graph, self.grouping, self.a, self.b)
             others = tuple(name for index in between for name in groups[index])
-            rest = [g for i, g in enumerate(groups) if i not in (self.home_a, self.home_b, *between)]
-            whole = (*groups[self.home_a], *groups[self.home_b], *others)
-            found.append((_WITH_BETWEEN, {"others": _listed(others)}, grouping_of(self.graph, [*rest, whole])))
+            whole = fuse_across(self.graph, self.grouping, self.a, self.b)
+            found.append((_WITH_BETWEEN, {"others": _listed(others)}, whole))
         for mover, source, target in ((self.b, self.home_b, self.home_a), (self.a, self.home_a, self.home_b)):
             moved = [
                 tuple(n for n in g if n != mover) if i == source else (*g, mover) if i == target else g
@@ -196,24 +192,6 @@ class _Question:
                 names: dict[str, object] = {"op": mover, "n": target + 1}
                 found.append((_MOVE_ONE, names, grouping_of(self.graph, [g for g in moved if g])))
         return found
-
-    def _kernels_between(self) -> list[int]:
-        """The kernels on a way from the one to the other."""
-        wiring = self.wiring
-        home = {op: i for i, group in enumerate(self.grouping.groups) for op in (wiring.ids[n] for n in group)}
-        edges = {(home[op], home[s]) for op in range(len(wiring.names)) for s in wiring.succs[op]}
-        onward: list[list[int]] = [[] for _ in self.grouping.groups]
-        back: list[list[int]] = [[] for _ in self.grouping.groups]
-        for one, other in edges:
-            if one != other:
-                onward[one].append(other)
-                back[other].append(one)
-        everything = set(range(len(self.grouping.groups)))
-        ways = [
-            self._reached(start, onward, everything) & self._reached(stop, back, everything)
-            for start, stop in ((self.home_a, self.home_b), (self.home_b, self.home_a))
-        ]
-        return sorted((ways[0] | ways[1]) - {self.home_a, self.home_b})
 
     # -- parts -----------------------------------------------------------------------------------------------
 

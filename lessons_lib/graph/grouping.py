@@ -294,6 +294,18 @@ def fuse_across(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
         ValueError: as ``fuse``.
     """
     ids = _ids(graph.wiring, grouping)
+    inside = {grouping.index_of(a), grouping.index_of(b), *kernels_between(graph, grouping, a, b)}
+    rest = [group for index, group in enumerate(ids) if index not in inside]
+    return _grouping(graph.wiring, [*rest, sorted(op for index in inside for op in ids[index])])
+
+
+def kernels_between(graph: OpGraph, grouping: Grouping, a: str, b: str) -> tuple[int, ...]:
+    """The kernels on a way from the one of ``a`` to the one of ``b``, or back: their positions, these two left out.
+
+    Raises:
+        ValueError: as ``fuse``.
+    """
+    ids = _ids(graph.wiring, grouping)
     home = {op: index for index, group in enumerate(ids) for op in group}
     onward: dict[int, set[int]] = {index: set() for index in range(len(ids))}
     backward: dict[int, set[int]] = {index: set() for index in range(len(ids))}
@@ -301,10 +313,9 @@ def fuse_across(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
         for reader in graph.wiring.succs[op]:
             onward[index].add(home[reader])
             backward[home[reader]].add(index)
-    ends = {grouping.index_of(a), grouping.index_of(b)}
-    inside = ends | (_reached(ends, onward) & _reached(ends, backward))
-    rest = [group for index, group in enumerate(ids) if index not in inside]
-    return _grouping(graph.wiring, [*rest, sorted(op for index in inside for op in ids[index])])
+    one, other = grouping.index_of(a), grouping.index_of(b)
+    ways = [_reached(start, onward) & _reached(stop, backward) for start, stop in ((one, other), (other, one))]
+    return tuple(sorted((ways[0] | ways[1]) - {one, other}))
 
 
 def cut(graph: OpGraph, grouping: Grouping, a: str, b: str) -> Grouping:
@@ -446,8 +457,8 @@ def _ids(wiring: Wiring, grouping: Grouping) -> list[tuple[int, ...]]:
     return [tuple(sorted(wiring.ids[name] for name in group)) for group in grouping.groups]
 
 
-def _reached(start: set[int], onward: Mapping[int, set[int]]) -> set[int]:
-    reached, waiting = set[int](), list(start)
+def _reached(start: int, onward: Mapping[int, set[int]]) -> set[int]:
+    reached, waiting = {start}, [start]
     while waiting:
         fresh = onward[waiting.pop()] - reached
         reached |= fresh

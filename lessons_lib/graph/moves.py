@@ -81,6 +81,5 @@ def operator_table(graph: OpGraph, grouping: Grouping, cost: Cost, *, folding: F
 
 def _row(graph: OpGraph, move: Moves) -> list[str]:
     op = graph.op(move.op)
-    name = op.name if op.label == op.name else f"{op.name} ({op.label})"
     moved = [format_bytes(sum(sizes.values())) if sizes else "–" for sizes in (move.reads, move.writes)]
-    return [name, str(KIND_NAMES[op.kind]), str(move.kernel + 1), *moved, ", ".join(move.kept) or "–"]
+    return [op.words, str(KIND_NAMES[op.kind]), str(move.kernel + 1), *moved, ", ".join(move.kept) or "–"]

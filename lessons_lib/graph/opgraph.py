@@ -161,6 +161,11 @@ class GraphOp:
             axes = enumerate(require_items(f"{name}.axes", self.axes))
             object.__setattr__(self, "axes", tuple(require_int(f"{name}.axes[{i}]", axis) for i, axis in axes))
 
+    @property
+    def words(self) -> str:
+        """Its name, and its label where that is another one."""
+        return self.name if self.label == self.name else f"{self.name} ({self.label})"
+
 
 @dataclass(frozen=True)
 class GraphEdge:
@@ -229,6 +234,19 @@ class OpGraph:
             ValueError: there is none.
         """
         return _found("op", self._ops, name, Text(zh="算子", en="operator"))
+
+    def require_launching(self, argument: str, name: str) -> None:
+        """Refuse, for ``argument``, a name that no grouping distributes.
+
+        Raises:
+            ValueError: there is no such operator, or it is a view.
+        """
+        if self.op(name).kind == "view":
+            raise bad_argument(
+                argument,
+                zh=f"{name!r} 是视图，不启动核函数，也不搬数据",
+                en=f"{name!r} is a view: it launches no kernel and moves nothing",
+            )
 
     def tensor(self, name: str) -> GraphTensor:
         """The tensor of that name.

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
-from lessons_lib.base.gpus import GPUS
+from lessons_lib.base.gpus import A100
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
-from lessons_lib.base.validate import bad_argument, require_choice, shown
-from lessons_lib.graph.capture import FakeSpec, capture
+from lessons_lib.base.validate import require_choice
+from lessons_lib.graph.capture import FakeSpec, capture, require_function
 from lessons_lib.graph.compiler import CompilerUnreadableError, inductor_grouping
 from lessons_lib.graph.compiler_groups import CompilerGroups
 from lessons_lib.graph.grouping import Cost, cost, eager, unfused
@@ -23,7 +23,7 @@ from lessons_lib.graph.recorded import recorded_block, recorded_names
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
 
-_GPU = GPUS["A100 (40 GB)"]  # on which bytes depend where a library reads again the rows that do not fit on chip
+COUNTED_ON = A100  # on which bytes depend where a library reads again the rows that do not fit on chip
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class ModelStudy:
     @property
     def eager_cost(self) -> Cost:
         """What PyTorch moves without a compiler: one kernel for each of its operators, counted by their parts."""
-        return cost(self.core, eager(self.core), _GPU)
+        return cost(self.core, eager(self.core), COUNTED_ON)
 
     def _shown(self) -> Shown:
         moved = self.eager_cost
@@ -96,13 +96,7 @@ def study_model(
         ValueError: as ``capture``; ``recorded`` is no block.
         MissingPackageError: there is no PyTorch, and ``recorded`` names nothing to open instead.
     """
-    if not callable(function):
-        given = shown(function)
-        raise bad_argument(
-            "function",
-            zh=f"需要函数或 nn.Module，收到的是 {given}",
-            en=f"it must be a function or an nn.Module, got {given}",
-        )
+    require_function(function)
     examples = [FakeSpec(tuple(item), dtype) if _is_shape(item) else item for item in inputs]
     if recorded is not None:
         require_choice("recorded", recorded, recorded_names())

@@ -225,7 +225,7 @@ class Workbench:
             ValueError: an operator that the graph lacks, or a view.
         """
         for argument, name in (("a", a), ("b", b)):
-            self._require_launching(argument, name)
+            self.graph.require_launching(argument, name)
         if a == b:
             return self._refuse(_SAME_OPERATOR.format(a=a))
         ours, theirs = self.folding.copies_of(a), self.folding.copies_of(b)
@@ -297,14 +297,6 @@ class Workbench:
         known = {(problem.rule, self.grouping.groups[problem.group]) for problem in self.problems}
         found = self._state.stage.problems(new)
         return [problem for problem in found if (problem.rule, new.groups[problem.group]) not in known]
-
-    def _require_launching(self, argument: str, name: str) -> None:
-        if self.graph.op(name).kind == "view":
-            raise bad_argument(
-                argument,
-                zh=f"{name!r} 是视图，不启动核函数，也不搬数据",
-                en=f"{name!r} is a view: it launches no kernel and moves nothing",
-            )
 
     # -- recompute -------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from lessons_lib.base.environment import free_memory_bytes
-from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
@@ -15,12 +14,11 @@ from lessons_lib.base.validate import bad_argument, require_bool, require_real, 
 from lessons_lib.graph.capture import FakeSpec
 from lessons_lib.graph.fx_nodes import launches_nothing
 from lessons_lib.graph.grouping import cost, unfused
-from lessons_lib.graph.study import ModelStudy
+from lessons_lib.graph.study import COUNTED_ON, ModelStudy
 from lessons_lib.kernels.benchmark.cpu_lab import why_not_compiled
 from lessons_lib.kernels.benchmark.measuring import CpuStopwatch, measure_rounds, with_tqdm
 from lessons_lib.kernels.benchmark.model_measurement import ModelMeasurement
 
-_GPU = GPUS["A100 (40 GB)"]  # as in the study: bytes depend on it only where a row does not fit on chip
 _MOST_OPERATIONS = 2e11  # a few seconds a run on a laptop
 _MEMORY_MARGIN = 3  # free memory over what the tensors take
 _SMALLEST_COPY = 2**20
@@ -106,7 +104,7 @@ def _measure(
     spread = {name: Spread.of(seconds) for name, seconds in samples.items()}
     ratios = [a / b for a, b in zip(samples["eager"], samples.get("compiled", ()), strict=False)]
     regrouped = study.compiler.grouping if study.compiler is not None else unfused(study.core)
-    eager, fused = study.eager_cost, cost(study.core, regrouped, _GPU)
+    eager, fused = study.eager_cost, cost(study.core, regrouped, COUNTED_ON)
     return ModelMeasurement(
         name=study.name,
         eager_bytes=eager.total_bytes,
