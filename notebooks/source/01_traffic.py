@@ -49,10 +49,10 @@
 # **Read after:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
 # %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
-# **准备：** 投影上先把 `lab` 那一格跑过一遍（约十秒，要 300 MB 左右的空闲内存），课上再跑一次。黑板上留一块地方，从第一次投票起记人数，课结束时再指回去。
+# **准备：** 投影上先把 `lab` 那一格跑过一遍（约十秒，空闲内存最好有 1 GB，不够时张量会自动缩小），课上再跑一次。黑板上留一块地方，从第一次投票起记人数，课结束时再指回去。
 
 # %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
-# **Prepare:** run the cell `lab` once beforehand (about ten seconds, some 300 MB of free memory), and again in class. Keep a corner of the board for the counts of the first vote; point back at it at the end.
+# **Prepare:** run the cell `lab` once beforehand (about ten seconds; with less than about 1 GB free it makes its tensors smaller), and again in class. Keep a corner of the board for the counts of the first vote; point back at it at the end.
 
 # %% id="bootstrap"
 # generated

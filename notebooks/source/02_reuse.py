@@ -540,11 +540,33 @@ from lessons_lib import check_gemm_tile_kib
 shared_kib = 3 * (128 * 64 + 64 * 256) * 2 // 1024
 check_gemm_tile_kib(shared_kib)
 
-# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=2
 # ## 三个小问题
 
-# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=2
 # ## Three questions
+
+# %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**先各自答，再举手对答案；错的选项点开念。
+#
+# **问：**第 1 题里，“放得下”说的是一次放下整个张量，还是一次放下一块？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “放一部分，省 96/128” | 下一次读从头开始时，片上留着的是哪一段？换出去的又是哪一段？ |
+# | “归约把融合打断了” | 放不下的那一行，要读几遍？中间张量写出去没有？ |
+# | “占用率翻倍，速度翻倍” | 数据块小了，每个数据块的复用变成多少？ |
+
+# %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Answer alone, then compare by hands; open wrong choices and read out why.
+#
+# **Ask:** In question 1, what has to fit: the whole tensor, or what is needed at one time?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Keep a part and avoid 96/128." | When the next read starts over, which part is still on chip, and which part was pushed out? |
+# | "The reduction ends fusion." | How often is the long row read? Is any intermediate matrix written? |
+# | "Occupancy doubles, so speed does." | What became of the reuse of each tile? |
 
 # %% id="quiz"
 from lessons_lib import reuse_quiz

@@ -534,11 +534,33 @@ from lessons_lib import check_break_even
 calls = 2 * 48 // 6
 check_break_even(calls)
 
-# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=2
 # ## 三个小问题
 
-# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=2
 # ## Three questions
+
+# %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**三题问的是同一件事：没有证据，和证据说“不”，是两回事；条件成立，和更快，也是两回事。
+#
+# **问：**第 2 题里，少的是什么：一个“是”，还是一次检查？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “不相等就是错” | 和谁比？未融合的那个结果，离 float64 有多远？ |
+# | “没人反对就算成立” | 编译器真的生成了一个核函数吗？谁看过？ |
+# | “至少不会更慢” | 寄存器溢出、并行度下降，在哪一条条件里？ |
+
+# %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** All three ask for one distinction: no evidence is not evidence against, and conditions met is not faster.
+#
+# **Ask:** In question 2, what is missing: a yes, or a look?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "Not equal means wrong." | Compared with what? How far is the unfused result from float64? |
+# | "Nobody objects, so it holds." | Did the compiler really emit one kernel? Who looked? |
+# | "At least it is no slower." | Which of the four conditions is about register spills, or lost parallelism? |
 
 # %% id="quiz"
 from lessons_lib import decision_quiz

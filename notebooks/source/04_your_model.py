@@ -674,17 +674,33 @@ def kernel_mib(group, ops, mib, outputs):
 
 check_kernel_mib(kernel_mib)
 
-# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=2
 # ## 三个小问题
 
-# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=2
 # ## Three questions
 
 # %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
-# **说：**错的选项也点开念。
+# **说：**错的选项也点开念。第 2 题先让他们画箭头再选。
+#
+# **问：**第 3 题里，“证明了最优”证明的是哪个量？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “f 和 h 有边，就能放一起” | 谁先启动？g 要等谁，h 又要等谁？ |
+# | “256 MiB，f 和 g 之间省掉了” | h 从哪里拿到 t？那一份谁写的？ |
+# | “最优就是最快” | 这个分组的时间，花在读写上还是运算上？ |
 
 # %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
-# **Say:** Open wrong choices, too, and read out why.
+# **Say:** Open wrong choices, too, and read out why. For question 2 have them draw the arrows before they choose.
+#
+# **Ask:** In question 3, of which quantity was the minimum proven?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "There is an edge between f and h, so they may share a kernel." | Which kernel starts first? What does g wait for, and what does h? |
+# | "256 MiB: t between f and g is gone." | Where does h get t from? Who wrote it? |
+# | "The best is the fastest." | Does this grouping spend its time on bytes or on arithmetic? |
 
 # %% id="quiz"
 from lessons_lib import graph_quiz

@@ -785,11 +785,33 @@ def gate_bytes(rows, columns, element_bytes, kernels):
 
 check_fused_bytes(gate_bytes)
 
-# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=1
+# %% [markdown] id="quiz-intro-zh" lang="zh" minutes=2
 # ## 三个小问题
 
-# %% [markdown] id="quiz-intro-en" lang="en" minutes=1
+# %% [markdown] id="quiz-intro-en" lang="en" minutes=2
 # ## Three questions
+
+# %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
+# **说：**第 1、2 题看报告就能答，让他们指出是报告的哪一行。
+#
+# **问：**第 3 题里，启动的 5 微秒和核函数的 0.4 毫秒，是先后发生，还是同时发生？
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “放不下的溢出到显存，慢一些” | 会溢出的是寄存器。共享内存申请不到，启动函数返回什么？ |
+# | “共享内存 0 字节，说明没融合” | 一个线程算完 x + bias，下一步谁要用？要不要交给别的线程？ |
+# | “少三次启动，快四分之三” | GPU 在忙的时候，主机在干什么？ |
+
+# %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
+# **Say:** Questions 1 and 2 can be read off a report: have them point at the line.
+#
+# **Ask:** In question 3, do the 5 µs of a launch and the 0.4 ms of a kernel come one after the other, or at the same time?
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "The rest spills to device memory." | It is registers that spill. What does a launch return when it cannot get its shared memory? |
+# | "0 bytes of shared memory: nothing was fused." | Who needs x + bias next: this thread, or another one? |
+# | "Three launches fewer: three quarters faster." | What does the host do while the GPU is busy? |
 
 # %% id="quiz"
 from lessons_lib import kernel_quiz
