@@ -17,12 +17,12 @@ from benchmarks.summary import SUMMARY_HEADER, Summary, megabytes, milliseconds,
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.units import MIB, count_of, format_bytes
 from lessons_lib.graph.canvas import GraphCanvas
-from lessons_lib.graph.capture import Captured, FakeSpec, capture, fake
-from lessons_lib.graph.drawing import draw_graph
-from lessons_lib.graph.folding import fold
+from lessons_lib.graph.capture.capture import Captured, FakeSpec, capture, fake
 from lessons_lib.graph.grouping import Grouping, cost, eager, greedy, unfused
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.picture.drawing import draw_graph
+from lessons_lib.graph.picture.folding import fold
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recorded import RecordedBlock, recorded_block, recorded_names
 
 GPU = GPUS["A100 (40 GB)"]

@@ -23,9 +23,10 @@ from .decision.ledger import compile_ledger as compile_ledger, layout_ledger as 
 from .decision.model import Evidence as Evidence, decide as decide, fusion_decision as fusion_decision
 from .decision.panel import CompilePanel as CompilePanel, DecisionPanel as DecisionPanel, LayoutPanel as LayoutPanel
 from .graph.canvas import GraphCanvas as GraphCanvas
-from .graph.capture import capture as capture, fake as fake
+from .graph.capture.capture import capture as capture, fake as fake
+from .graph.capture.compiler import inductor_grouping as inductor_grouping
+from .graph.capture.zoo import zoo_block as zoo_block
 from .graph.comparison import compare_groupings as compare_groupings, comparison_report as comparison_report
-from .graph.compiler import inductor_grouping as inductor_grouping
 from .graph.exercises import (
     check_kernel_mib as check_kernel_mib,
     compiler_vote as compiler_vote,
@@ -34,11 +35,10 @@ from .graph.exercises import (
 )
 from .graph.explain import explain as explain
 from .graph.opgraph import GraphOp as GraphOp, OpGraph as OpGraph, tensor_of as tensor_of
-from .graph.planner import best_grouping as best_grouping
-from .graph.puzzle_panel import PuzzlePanel as PuzzlePanel
+from .graph.planning.planner import best_grouping as best_grouping
+from .graph.puzzles.panel import PuzzlePanel as PuzzlePanel
 from .graph.recorded import recorded_block as recorded_block, recorded_names as recorded_names
 from .graph.study import recorded_study as recorded_study, study_model as study_model
-from .graph.zoo import zoo_block as zoo_block
 from .kernels.benchmark.cpu_lab import measure_on_cpu as measure_on_cpu
 from .kernels.benchmark.cpu_report import cpu_report as cpu_report
 from .kernels.benchmark.model_lab import measure_model as measure_model

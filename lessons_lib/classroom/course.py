@@ -17,7 +17,7 @@ from lessons_lib.base.text import Text
 from lessons_lib.base.units import KIB, MIB, quotient
 from lessons_lib.base.validate import same
 from lessons_lib.decision.ledger import compile_ledger, layout_ledger
-from lessons_lib.graph.puzzles import PUZZLES
+from lessons_lib.graph.puzzles.levels import PUZZLES
 from lessons_lib.graph.recorded import recorded_block
 from lessons_lib.kernels.launch import CHAIN_OPERATORS
 from lessons_lib.kernels.losing import gemm_plans

@@ -25,7 +25,7 @@ from lessons_lib.classroom.wording import (
     vote_choices,
     vote_label,
 )
-from lessons_lib.graph.puzzles import PUZZLES
+from lessons_lib.graph.puzzles.levels import PUZZLES
 from lessons_lib.show.measure import SMALL, shortened
 from lessons_lib.show.picture import INK, MUTED
 

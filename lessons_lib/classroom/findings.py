@@ -6,7 +6,7 @@ from lessons_lib.base.text import Text
 from lessons_lib.classroom.course import CourseWords, title_of
 from lessons_lib.classroom.summary import ClassSummary, GuessCounts, LessonCounts, VoteCounts
 from lessons_lib.classroom.wording import lesson_words, mistake_place, mistake_words
-from lessons_lib.graph.puzzles import PUZZLES
+from lessons_lib.graph.puzzles.levels import PUZZLES
 from lessons_lib.show.table import Table
 
 _DROP = Text(

@@ -34,7 +34,7 @@ from lessons_lib.classroom.wording import (
     vote_label,
     why_words,
 )
-from lessons_lib.graph.puzzles import PUZZLES
+from lessons_lib.graph.puzzles.levels import PUZZLES
 from lessons_lib.show.picture import FONTS
 from lessons_lib.show.table import Table
 

@@ -15,14 +15,14 @@ from lessons_lib.base.gpus import GPUS, Gpu
 from lessons_lib.base.language import language_tag
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, require_bool, require_choice, shown
+from lessons_lib.graph.capture.zoo import ZOO
 from lessons_lib.graph.comparison import compare_groupings, comparison_report
 from lessons_lib.graph.compiler_groups import CompilerGroups
-from lessons_lib.graph.drawing import draw_graph, operator_table
 from lessons_lib.graph.grouping import Cost, Grouping
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.picture.drawing import draw_graph, operator_table
 from lessons_lib.graph.recorded import recorded_block
 from lessons_lib.graph.workbench import View, Workbench
-from lessons_lib.graph.zoo import ZOO
 from lessons_lib.show.controls import (
     check_box,
     choice_list,

@@ -27,7 +27,7 @@ from lessons_lib.graph.grouping import (
     unfused,
 )
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recompute import as_compiled
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table

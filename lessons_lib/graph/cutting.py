@@ -15,8 +15,8 @@ from itertools import combinations
 from lessons_lib.base.gpus import Gpu
 from lessons_lib.base.text import Text
 from lessons_lib.graph.grouping import BLOCK_ROWS, Grouping, grouping_of, halves, kernels_of
-from lessons_lib.graph.merging import Policy, is_allowed
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.planning.merging import Policy, is_allowed
 from lessons_lib.graph.rules import Kernels
 from lessons_lib.graph.wiring import Wiring
 

@@ -77,10 +77,10 @@ from lessons_lib.base.gpus import Gpu, require_gpu
 from lessons_lib.base.roofline import Interval, program_interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, require_int, require_items, require_name, require_real, shown
-from lessons_lib.graph.merging import Merger, Policy
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.planning.merging import Merger, Policy
+from lessons_lib.graph.planning.regions import Apartness
 from lessons_lib.graph.quotient import Quotient
-from lessons_lib.graph.regions import Apartness
 from lessons_lib.graph.rules import Kernels, MarkRule, Rule
 from lessons_lib.graph.wiring import Wiring
 

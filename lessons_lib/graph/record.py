@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from lessons_lib.base.gpus import GPUS
-from lessons_lib.graph.compiler import inductor_grouping
+from lessons_lib.graph.capture.compiler import inductor_grouping
+from lessons_lib.graph.capture.torch_import import require_torch
+from lessons_lib.graph.capture.zoo import ZOO, ZooBlock, zoo_block
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recorded import RecordedBlock, RecordedPlan
-from lessons_lib.graph.torch_import import require_torch
-from lessons_lib.graph.zoo import ZOO, ZooBlock, zoo_block
 
 FOLDER = Path(__file__).parent / "data"
 GPU = "A100 (40 GB)"

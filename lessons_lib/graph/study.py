@@ -14,8 +14,8 @@ from lessons_lib.base.gpus import A100
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import require_choice
-from lessons_lib.graph.capture import FakeSpec, capture, require_function
-from lessons_lib.graph.compiler import CompilerUnreadableError, inductor_grouping
+from lessons_lib.graph.capture.capture import FakeSpec, capture, require_function
+from lessons_lib.graph.capture.compiler import CompilerUnreadableError, inductor_grouping
 from lessons_lib.graph.compiler_groups import CompilerGroups
 from lessons_lib.graph.grouping import Cost, cost, eager, unfused
 from lessons_lib.graph.opgraph import OpGraph

@@ -18,7 +18,6 @@ from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import bad_argument, require_bool, require_choice, require_int, require_items, shown
 from lessons_lib.graph.cutting import cut_legally, settle
 from lessons_lib.graph.explain import change_words, explain, instead, telling
-from lessons_lib.graph.folding import Folding, fold
 from lessons_lib.graph.grouping import (
     MARK_NAMES,
     RULE_NAMES,
@@ -37,7 +36,8 @@ from lessons_lib.graph.grouping import (
     unfused,
 )
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import Plan, best_grouping
+from lessons_lib.graph.picture.folding import Folding, fold
+from lessons_lib.graph.planning.planner import Plan, best_grouping
 from lessons_lib.graph.recompute import readers_of, recomputable, recomputed, refusal
 
 View = Literal["compiler", "best", "by_hand", "greedy", "eager"]

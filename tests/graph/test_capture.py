@@ -12,11 +12,11 @@ from hypothesis import given, settings, strategies as st
 
 from lessons_lib.base.gpus import GPUS
 from lessons_lib.base.optional import MissingPackageError
-from lessons_lib.graph import fx_nodes
-from lessons_lib.graph.aten import FUNCTION, AtenCall, Operand, traits_of
-from lessons_lib.graph.capture import FakeSpec, capture, evaluate, fake
+from lessons_lib.graph.capture import fx_nodes
+from lessons_lib.graph.capture.aten import FUNCTION, AtenCall, Operand, traits_of
+from lessons_lib.graph.capture.capture import FakeSpec, capture, evaluate, fake
+from lessons_lib.graph.capture.refusals import Line
 from lessons_lib.graph.grouping import cost, eager, unfused
-from lessons_lib.graph.refusals import Line
 
 torch = pytest.importorskip("torch")
 functional = importlib.import_module("torch.nn.functional")
@@ -433,7 +433,7 @@ def test_without_torch_the_message_says_what_to_run(monkeypatch: pytest.MonkeyPa
             raise ImportError(name)
         return original(name, *rest)
 
-    monkeypatch.setattr("lessons_lib.graph.torch_import.importlib.import_module", missing)
+    monkeypatch.setattr("lessons_lib.graph.capture.torch_import.importlib.import_module", missing)
     with pytest.raises(MissingPackageError, match="pip install torch"):
         capture(lambda x: x, SQUARE)
 

@@ -14,7 +14,7 @@ from lessons_lib.base.language import use_language
 from lessons_lib.base.units import MIB
 from lessons_lib.graph.comparison import Comparison, compare_groupings, comparison_report, comparison_table
 from lessons_lib.graph.grouping import check, cost, eager, greedy, grouping_of, marks, unfused
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recompute import recomputed
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 

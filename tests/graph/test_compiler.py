@@ -11,11 +11,11 @@ import pytest
 from graph_builders import Builder, softmax  # type: ignore[import-not-found]
 
 from lessons_lib.base.gpus import GPUS
+from lessons_lib.graph.capture.compiler_mapping import CompilerKernel, Mapped, Origin, groups_from, mapped
 from lessons_lib.graph.compiler_groups import CompilerGroups
-from lessons_lib.graph.compiler_mapping import CompilerKernel, Mapped, Origin, groups_from, mapped
 from lessons_lib.graph.grouping import Grouping, check, cost, marks
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recompute import as_compiled
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 
@@ -221,8 +221,8 @@ def torch() -> Any:
 
 
 def asked(function: Any, *shapes: tuple[int, ...], dtype: str = "float32") -> tuple[Any, CompilerGroups]:
-    capture = importlib.import_module("lessons_lib.graph.capture")
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
+    capture = importlib.import_module("lessons_lib.graph.capture.capture")
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
     captured = capture.capture(function, *(capture.fake(shape, dtype) for shape in shapes))
     return captured, compiler.inductor_grouping(captured)
 
@@ -259,13 +259,13 @@ def test_sizes_that_no_memory_could_hold(torch: Any) -> None:
 
 
 def test_the_same_question_is_answered_from_memory(torch: Any) -> None:
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
     captured, groups = asked(lambda x: torch.exp(x) + 1, (64, 64))
     assert compiler.inductor_grouping(captured) is groups
 
 
 def test_a_plain_function_is_captured_on_the_way(torch: Any) -> None:
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
     groups = compiler.inductor_grouping(lambda x: torch.exp(x) + 1, torch.zeros(4, 4))
     assert groups.launches == 1
 
@@ -273,7 +273,7 @@ def test_a_plain_function_is_captured_on_the_way(torch: Any) -> None:
 def test_a_gpu_that_is_not_there_is_refused(torch: Any) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
     with pytest.raises(ValueError, match="no CUDA GPU here"):
         compiler.inductor_grouping(lambda x: x + 1, torch.zeros(2), device="cuda")
     with pytest.raises(ValueError, match="device"):
@@ -281,15 +281,15 @@ def test_a_gpu_that_is_not_there_is_refused(torch: Any) -> None:
 
 
 def test_a_graph_from_data_has_no_program_to_compile(torch: Any) -> None:
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
-    captured_type = importlib.import_module("lessons_lib.graph.capture").Captured
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
+    captured_type = importlib.import_module("lessons_lib.graph.capture.capture").Captured
     block = recorded_block("softmax")
     with pytest.raises(ValueError, match="comes from data"):
         compiler.inductor_grouping(captured_type(block.graph, block.core))
 
 
 def test_a_torch_that_changed_inside_is_told_in_both_languages(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = importlib.import_module("lessons_lib.graph.compiler")
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
     monkeypatch.delattr(importlib.import_module("torch._inductor.graph").GraphLowering, "codegen")
     with pytest.raises(compiler.CompilerUnreadableError) as refused:
         compiler.inductor_grouping(lambda x: torch.exp(x) + 1, torch.zeros(4, 4))

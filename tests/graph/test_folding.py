@@ -8,9 +8,9 @@ import pytest
 from graph_builders import Builder, chain, llama, random_graph, softmax
 from hypothesis import given, settings, strategies as st
 
-from lessons_lib.graph.folding import FEWEST_COPIES, SHORTEST_RUN, Folding, fold
-from lessons_lib.graph.layout import layout_of
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.picture.folding import FEWEST_COPIES, SHORTEST_RUN, Folding, fold
+from lessons_lib.graph.picture.layout import layout_of
 
 
 def layers(copies: int, *, before: int = 0, after: int = 0, odd: int | None = None, weights: bool = True) -> OpGraph:

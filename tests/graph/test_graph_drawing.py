@@ -15,13 +15,13 @@ from hypothesis import given, settings, strategies as st
 from lessons_lib.base.gpus import A100, Gpu
 from lessons_lib.base.language import use_language
 from lessons_lib.base.units import MIB, format_bytes
-from lessons_lib.graph.drawing import draw_graph, operator_table
-from lessons_lib.graph.folding import Folding, fold
 from lessons_lib.graph.grouping import Grouping, cost, eager, fuse, greedy, grouping_of, marks, unfused
-from lessons_lib.graph.layout import Box, Layout, Point, layout_of
-from lessons_lib.graph.moves import moves_of
 from lessons_lib.graph.opgraph import GraphOp, OpGraph
-from lessons_lib.graph.outlines import Outline, outline_of, union_loops
+from lessons_lib.graph.picture.drawing import draw_graph, operator_table
+from lessons_lib.graph.picture.folding import Folding, fold
+from lessons_lib.graph.picture.layout import Box, Layout, Point, layout_of
+from lessons_lib.graph.picture.moves import moves_of
+from lessons_lib.graph.picture.outlines import Outline, outline_of, union_loops
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,10 +8,10 @@ import pytest
 from graph_builders import Builder, chain, llama, random_graph, rmsnorm
 from hypothesis import given, settings, strategies as st
 
-from lessons_lib.graph.channels import Crossing, assign_tracks, spread_out
-from lessons_lib.graph.folding import Folding, fold
-from lessons_lib.graph.layout import Box, Layout, Point, layout_of
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.picture.channels import Crossing, assign_tracks, spread_out
+from lessons_lib.graph.picture.folding import Folding, fold
+from lessons_lib.graph.picture.layout import Box, Layout, Point, layout_of
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 from lessons_lib.show.measure import CARD_WIDTH
 

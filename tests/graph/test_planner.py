@@ -13,7 +13,7 @@ from lessons_lib.base.gpus import A100, Gpu
 from lessons_lib.base.units import MIB
 from lessons_lib.graph.grouping import check, compulsory_bytes, cost, greedy, grouping_of, marks, unfused
 from lessons_lib.graph.opgraph import GraphOp, OpGraph, tensor_of
-from lessons_lib.graph.planner import Plan, best_grouping
+from lessons_lib.graph.planning.planner import Plan, best_grouping
 
 TINY = replace(A100, name="tiny", shared_bytes_per_block=16)
 

@@ -14,8 +14,8 @@ from lessons_lib import use_language
 from lessons_lib.base import progress
 from lessons_lib.base.progress import export_progress, note_progress, progress_of
 from lessons_lib.base.text import Text
-from lessons_lib.graph.puzzle_panel import SECTION, PuzzlePanel, Standing, standings
-from lessons_lib.graph.puzzles import PUZZLES, Puzzle
+from lessons_lib.graph.puzzles.levels import PUZZLES, Puzzle
+from lessons_lib.graph.puzzles.panel import SECTION, PuzzlePanel, Standing, standings
 
 EACH = pytest.mark.parametrize("level", PUZZLES, ids=[level.name for level in PUZZLES])
 

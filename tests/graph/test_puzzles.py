@@ -14,7 +14,7 @@ import pytest
 from puzzle_solutions import RECOMPUTED, SOLUTIONS
 
 from lessons_lib.graph.grouping import check, fuse_across, greedy as merged_greedily, grouping_of, unfused
-from lessons_lib.graph.puzzles import PUZZLES, Attempt, Puzzle, Score, puzzle
+from lessons_lib.graph.puzzles.levels import PUZZLES, Attempt, Puzzle, Score, puzzle
 from lessons_lib.graph.recompute import as_compiled, recomputed
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 from lessons_lib.graph.workbench import Workbench
@@ -89,7 +89,7 @@ def test_operators_that_hints_name_exist(level: Puzzle) -> None:
 def test_puzzles_load_without_widgets_or_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from lessons_lib.graph.puzzles import PUZZLES\n"
+        "from lessons_lib.graph.puzzles.levels import PUZZLES\n"
         "[(level.goal, level.compiler, level.explanation) for level in PUZZLES]\n"
         "assert not {'numpy', 'ipywidgets', 'drawsvg', 'matplotlib', 'anywidget'} & set(sys.modules)\n"
     )

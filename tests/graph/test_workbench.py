@@ -16,7 +16,7 @@ from lessons_lib.base.units import MIB, format_bytes
 from lessons_lib.graph import workbench
 from lessons_lib.graph.grouping import RULE_NAMES, check, cost, eager, greedy, grouping_of, unfused
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recorded import recorded_block
 from lessons_lib.graph.workbench import VIEWS, Workbench
 

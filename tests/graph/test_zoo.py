@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from lessons_lib.base.gpus import GPUS
+from lessons_lib.graph.capture.zoo import ZOO, zoo_block
 from lessons_lib.graph.grouping import cost, eager, unfused
-from lessons_lib.graph.planner import best_grouping
+from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recorded import RecordedBlock, recorded_block, recorded_names
-from lessons_lib.graph.zoo import ZOO, zoo_block
 
 GPU = GPUS["A100 (40 GB)"]
 KIB, MIB = 2**10, 2**20
@@ -55,7 +55,8 @@ def test_titles_notes_and_data_are_there_without_torch_and_load_nothing_heavy() 
         assert len(block.note.zh) > 15 and len(block.note.en) > 40
     program = (
         "import sys; sys.modules['torch'] = None\n"
-        "from lessons_lib.graph import capture, compiler, recorded, zoo\n"
+        "from lessons_lib.graph import recorded\n"
+        "from lessons_lib.graph.capture import capture, compiler, zoo\n"
         "print(len(zoo.ZOO), len(recorded.recorded_block('rope').core.ops))\n"
         "assert not {'numpy', 'networkx', 'ipywidgets', 'matplotlib'} & set(sys.modules)\n"
         "try: zoo.zoo_block('rope').build()\n"
@@ -74,7 +75,7 @@ def test_a_block_that_is_not_there_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_the_captured_block_computes_what_the_function_does(torch: Any, name: str) -> None:
-    evaluate = importlib.import_module("lessons_lib.graph.capture").evaluate
+    evaluate = importlib.import_module("lessons_lib.graph.capture.capture").evaluate
     function, _ = ZOO[name].build(small=True)
     given = inputs(torch, name)
     found, wanted = evaluate(ZOO[name].capture(small=True), *given), function(*given)

@@ -10,7 +10,7 @@ from made_up_run import steady
 from lessons_lib import use_language
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import MIB
-from lessons_lib.graph.capture import fake
+from lessons_lib.graph.capture.capture import fake
 from lessons_lib.graph.study import recorded_study, study_model
 from lessons_lib.kernels.benchmark import model_lab
 from lessons_lib.kernels.benchmark.model_lab import measure_model

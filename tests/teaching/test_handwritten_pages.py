@@ -11,7 +11,7 @@ import pytest
 import lessons_lib
 from lessons_lib.base.progress import EXPORT_NAME, FILE_NAME
 from lessons_lib.classroom.report import REPORT_NAME
-from lessons_lib.graph.puzzles import puzzle
+from lessons_lib.graph.puzzles.levels import puzzle
 from notebooks.build.config import read_toml
 from notebooks.build.course import read_course
 from notebooks.build.glossary import read_glossary

@@ -11,8 +11,8 @@ from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import bad_argument, require_bool, require_real, shown
-from lessons_lib.graph.capture import FakeSpec
-from lessons_lib.graph.fx_nodes import launches_nothing
+from lessons_lib.graph.capture.capture import FakeSpec
+from lessons_lib.graph.capture.fx_nodes import launches_nothing
 from lessons_lib.graph.grouping import cost, unfused
 from lessons_lib.graph.study import COUNTED_ON, ModelStudy
 from lessons_lib.kernels.benchmark.cpu_lab import why_not_compiled

@@ -15,10 +15,10 @@ from lessons_lib.base.progress import note_progress, progress_notice, progress_o
 from lessons_lib.base.text import Text, sentences
 from lessons_lib.base.units import count_of, format_bytes
 from lessons_lib.graph.canvas import GraphCanvas
-from lessons_lib.graph.exact import Objective
 from lessons_lib.graph.grouping import Grouping, unfused
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.puzzles import PUZZLES, Attempt, Puzzle, Score, puzzle
+from lessons_lib.graph.planning.exact import Objective
+from lessons_lib.graph.puzzles.levels import PUZZLES, Attempt, Puzzle, Score, puzzle
 from lessons_lib.show.controls import column_of, html_view, push_button, row_of, show_or_hide
 from lessons_lib.show.live import LiveBox
 from lessons_lib.show.table import Table

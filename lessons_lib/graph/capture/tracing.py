@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lessons_lib.graph.arguments import Arguments
-from lessons_lib.graph.fx_nodes import (
+from lessons_lib.graph.capture.arguments import Arguments
+from lessons_lib.graph.capture.fx_nodes import (
     base_of,
     is_getitem,
     is_scatter,
@@ -36,8 +36,8 @@ from lessons_lib.graph.fx_nodes import (
     short_name,
     writes,
 )
-from lessons_lib.graph.refusals import Line, refusal_of, transformed, writes_to_input
-from lessons_lib.graph.torch_import import quiet, require_torch
+from lessons_lib.graph.capture.refusals import Line, refusal_of, transformed, writes_to_input
+from lessons_lib.graph.capture.torch_import import quiet, require_torch
 
 # Composite on the CPU, where the fake tensors are; one kernel on a GPU (torch 2.8 on for the first).
 _ONE_KERNEL = {"aten.rms_norm.default", "aten.dropout.default"}

@@ -13,8 +13,8 @@ from typing import Any
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import require_choice
-from lessons_lib.graph.capture import Captured, FakeSpec, capture
-from lessons_lib.graph.torch_import import require_torch
+from lessons_lib.graph.capture.capture import Captured, FakeSpec, capture
+from lessons_lib.graph.capture.torch_import import require_torch
 
 Sizes = Mapping[str, int]
 Specs = tuple[FakeSpec, ...]
@@ -50,7 +50,7 @@ class ZooBlock:
             MissingPackageError: there is no PyTorch.
         """
         require_torch()
-        blocks = importlib.import_module("lessons_lib.graph.zoo_blocks")
+        blocks = importlib.import_module("lessons_lib.graph.capture.zoo_blocks")
         return getattr(blocks, self.function), self.inputs(**(self.small if small else self.sizes))
 
     def capture(self, *, small: bool = False) -> Captured:

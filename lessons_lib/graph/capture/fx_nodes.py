@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lessons_lib.graph.refusals import Line
+from lessons_lib.graph.capture.refusals import Line
 
 _OWN_FILES = {str(Path(__file__).with_name(name)) for name in ("tracing.py", "capture.py", "fx_nodes.py")}
 _STDLIB = Path(sysconfig.get_paths()["stdlib"])

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lessons_lib.base.units import format_bytes
-from lessons_lib.graph.folding import Folding, Repeat
 from lessons_lib.graph.opgraph import GraphOp, OpGraph, OpKind
-from lessons_lib.graph.sketch import Node, Sketch
+from lessons_lib.graph.picture.folding import Folding, Repeat
+from lessons_lib.graph.picture.sketch import Node, Sketch
 from lessons_lib.show.measure import BODY, CARD_WIDTH, MARGIN, SMALL, bold_width, shortened, text_width
 
 BETWEEN_OPS = 22.0  # pixels from one operator to the next: room for the outlines of both

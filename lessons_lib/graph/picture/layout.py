@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-from lessons_lib.graph.channels import Crossing, assign_tracks, spread_out
-from lessons_lib.graph.folding import Folding, Repeat
-from lessons_lib.graph.layers import (
+from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.picture.channels import Crossing, assign_tracks, spread_out
+from lessons_lib.graph.picture.folding import Folding, Repeat
+from lessons_lib.graph.picture.layers import (
     BESIDE_LANE,
     BETWEEN_INPUTS,
     BETWEEN_LANES,
@@ -29,8 +30,7 @@ from lessons_lib.graph.layers import (
     layers_of,
     op_width,
 )
-from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.places import (
+from lessons_lib.graph.picture.places import (
     Box as Box,
     FoldPlace as FoldPlace,
     InputPlace as InputPlace,
@@ -39,7 +39,7 @@ from lessons_lib.graph.places import (
     Route as Route,
     TensorPlace as TensorPlace,
 )
-from lessons_lib.graph.sketch import Node, Wire
+from lessons_lib.graph.picture.sketch import Node, Wire
 from lessons_lib.show.measure import CARD_WIDTH, MARGIN
 
 TOP = 142.0

@@ -12,13 +12,13 @@ from functools import cached_property, lru_cache
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import count_of, format_bytes, format_range, format_seconds
-from lessons_lib.graph.folding import Folding
 from lessons_lib.graph.grouping import Cost, Grouping, Mark
-from lessons_lib.graph.layers import AGAIN, NEXT, is_kept, op_words, tensor_words
-from lessons_lib.graph.layout import Box, InputPlace, Layout, Point, layout_of
-from lessons_lib.graph.moves import operator_table as operator_table
 from lessons_lib.graph.opgraph import KIND_NAMES, GraphEdge, OpGraph
-from lessons_lib.graph.outlines import Outline, corridor, outline_of
+from lessons_lib.graph.picture.folding import Folding
+from lessons_lib.graph.picture.layers import AGAIN, NEXT, is_kept, op_words, tensor_words
+from lessons_lib.graph.picture.layout import Box, InputPlace, Layout, Point, layout_of
+from lessons_lib.graph.picture.moves import operator_table as operator_table
+from lessons_lib.graph.picture.outlines import Outline, corridor, outline_of
 from lessons_lib.show.graph_picture import GraphPicture, Icon
 from lessons_lib.show.measure import CARD_WIDTH, SMALL, TITLE, shortened, text_width
 from lessons_lib.show.picture import MEMORY_LABEL, READ, WRITE

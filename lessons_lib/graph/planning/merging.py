@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lessons_lib.graph.regions import Apartness
+from lessons_lib.graph.planning.regions import Apartness
 from lessons_lib.graph.rules import Kernels
 
 _GROWS_FREELY = 32  # operators up to which a kernel may merge again in the same round

@@ -18,11 +18,11 @@ from lessons_lib.base.gpus import GPUS, Gpu
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import require_int
-from lessons_lib.graph.exact import Objective
 from lessons_lib.graph.grouping import Grouping, check, cost, marks, unfused
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.planner import Plan, best_grouping
-from lessons_lib.graph.puzzle_words import EXPLANATIONS, HINTS, STORIES, TITLES
+from lessons_lib.graph.planning.exact import Objective
+from lessons_lib.graph.planning.planner import Plan, best_grouping
+from lessons_lib.graph.puzzles.words import EXPLANATIONS, HINTS, STORIES, TITLES
 from lessons_lib.graph.recompute import as_compiled, recomputed, refusal
 from lessons_lib.graph.recorded import RecordedBlock, recorded_block
 

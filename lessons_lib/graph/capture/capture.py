@@ -15,12 +15,11 @@ from typing import Any
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, require_choice, require_int, require_items, require_name, shown
-from lessons_lib.graph.arguments import Arguments
-from lessons_lib.graph.aten import AtenCall, Operand, Traits, traits_of
-from lessons_lib.graph.eager_view import EagerOp, eager_graph
-from lessons_lib.graph.fx_nodes import is_getitem, line_of, schema_says_view, short_name
-from lessons_lib.graph.opgraph import DTYPE_BYTES, GraphOp, GraphTensor, OpGraph
-from lessons_lib.graph.refusals import (
+from lessons_lib.graph.capture.arguments import Arguments
+from lessons_lib.graph.capture.aten import AtenCall, Operand, Traits, traits_of
+from lessons_lib.graph.capture.eager_view import EagerOp, eager_graph
+from lessons_lib.graph.capture.fx_nodes import is_getitem, line_of, schema_says_view, short_name
+from lessons_lib.graph.capture.refusals import (
     Line,
     no_operators,
     refusal_of,
@@ -28,8 +27,9 @@ from lessons_lib.graph.refusals import (
     value_leaves_tensor,
     without_plain_memory,
 )
-from lessons_lib.graph.torch_import import require_torch
-from lessons_lib.graph.tracing import Trace, TracedInput, trace
+from lessons_lib.graph.capture.torch_import import require_torch
+from lessons_lib.graph.capture.tracing import Trace, TracedInput, trace
+from lessons_lib.graph.opgraph import DTYPE_BYTES, GraphOp, GraphTensor, OpGraph
 
 _NOT_TENSOR = object()
 _MOST_BYTES = 2**63

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from lessons_lib.graph.merging import Policy, is_allowed
-from lessons_lib.graph.regions import Apartness, bits
+from lessons_lib.graph.planning.merging import Policy, is_allowed
+from lessons_lib.graph.planning.regions import Apartness, bits
 from lessons_lib.graph.rules import Kernels
 
 Objective = Literal["bytes", "launches"]

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
-from lessons_lib.graph.folding import Folding
 from lessons_lib.graph.grouping import Cost, Grouping
 from lessons_lib.graph.opgraph import KIND_NAMES, OpGraph
+from lessons_lib.graph.picture.folding import Folding
 from lessons_lib.show.table import Table
 
 _HEADER = (

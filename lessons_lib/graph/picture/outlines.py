@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from lessons_lib.graph.layout import Box, Layout, Point
+from lessons_lib.graph.picture.layout import Box, Layout, Point
 
 AROUND_OP, AROUND_CAPSULE = 7.0, 4.0
 CORRIDOR, NECK = 6.0, 3.5  # half as wide as a corridor along a line, and as one that only joins

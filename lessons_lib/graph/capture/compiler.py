@@ -21,11 +21,11 @@ from typing import Any, Literal
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, require_choice
-from lessons_lib.graph.capture import Captured, Program, capture
+from lessons_lib.graph.capture.capture import Captured, Program, capture
+from lessons_lib.graph.capture.compiler_mapping import CompilerKernel, Origin, groups_from, mapped
+from lessons_lib.graph.capture.fx_nodes import is_view, short_name
+from lessons_lib.graph.capture.torch_import import quiet, require_torch
 from lessons_lib.graph.compiler_groups import CompilerGroups
-from lessons_lib.graph.compiler_mapping import CompilerKernel, Origin, groups_from, mapped
-from lessons_lib.graph.fx_nodes import is_view, short_name
-from lessons_lib.graph.torch_import import quiet, require_torch
 
 Device = Literal["cpu", "cuda"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lessons_lib.graph.folding import Repeat
+from lessons_lib.graph.picture.folding import Repeat
 
 Point = tuple[float, float]
 

@@ -22,12 +22,12 @@ from typing import Literal, get_args
 
 from lessons_lib.base.gpus import Gpu
 from lessons_lib.base.validate import require_bool, require_choice, require_int
-from lessons_lib.graph.exact import Effort, Groups, Objective, RegionSets, best_groups, score_of
 from lessons_lib.graph.grouping import BLOCK_ROWS, Cost, Grouping, cost, grouping_of, kernels_of
-from lessons_lib.graph.merging import Merger, Policy, is_allowed
 from lessons_lib.graph.opgraph import OpGraph
+from lessons_lib.graph.planning.exact import Effort, Groups, Objective, RegionSets, best_groups, score_of
+from lessons_lib.graph.planning.merging import Merger, Policy, is_allowed
+from lessons_lib.graph.planning.regions import Apartness, bits, find_regions, least_bytes
 from lessons_lib.graph.quotient import Quotient
-from lessons_lib.graph.regions import Apartness, bits, find_regions, least_bytes
 from lessons_lib.graph.rules import Kernels
 from lessons_lib.graph.wiring import Read
 

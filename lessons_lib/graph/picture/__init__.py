@@ -1,0 +1,1 @@
+"""The picture of a graph: places that no grouping moves, and what is drawn there."""

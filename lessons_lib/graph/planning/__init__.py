@@ -1,0 +1,1 @@
+"""The grouping that moves the fewest bytes, with a proof."""

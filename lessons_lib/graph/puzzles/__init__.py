@@ -1,0 +1,1 @@
+"""Ten levels against the compiler."""
