@@ -90,7 +90,7 @@ from .reuse.model import (
 from .reuse.occupancy import occupancy as occupancy
 from .reuse.panel import ReusePanel as ReusePanel
 from .reuse.rows import rmsnorm_traffic as rmsnorm_traffic, softmax_traffic as softmax_traffic
-from .reuse.sweep_report import sweep_report as sweep_report
+from .reuse.sweep_report import sweep_report as sweep_report, sweep_verdict as sweep_verdict
 from .show.machine import machine_report as machine_report
 from .show.workshop import workshop as workshop
 from .traffic.epilogue import epilogue_plans as epilogue_plans
@@ -111,4 +111,4 @@ from .traffic.model import (
     plan_traffic as plan_traffic,
 )
 from .traffic.panel import EpiloguePanel as EpiloguePanel, TrafficPanel as TrafficPanel
-from .traffic.report import lab_report as lab_report
+from .traffic.report import chain_verdict as chain_verdict, lab_report as lab_report

@@ -34,10 +34,20 @@ _SPELLINGS: dict[str, str] = {
 _UNITS = "|".join(sorted(map(re.escape, _SPELLINGS), key=len, reverse=True))
 _MAGNITUDES = {"万": 4, "亿": 8, "thousand": 3, "million": 6, "billion": 9}
 _NUMBER = re.compile(
-    r"(?<![a-z0-9_.])(?P<number>[-−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?|[-−]?\.\d+)"
+    r"(?<![a-z0-9_.])(?P<number>[-−]?(?!0\d)(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d{1,3})?|[-−]?\.\d+)"
     r"(?:\s*/\s*(?P<below>\d+(?:\.\d+)?))?"
     rf"(?:\s*(?P<magnitude>{'|'.join(_MAGNITUDES)}))?"
     rf"(?:\s*(?P<unit>{_UNITS})(?![a-z]))?"
+)
+# Digits that count nothing: telephone numbers, dates, times, versions, names. One number and a range are none of these.
+_NO_NUMBER = re.compile(
+    r"(?<![\w.,])0\d[\d.]*(?:[ -]\d+)*"  # 0123 456
+    r"|\d+(?P<joint>[-–:/])\d+(?:(?P=joint)\d+)+"  # 2026-11-29, 12:30:05
+    r"|\d+(?:\.\d+){2,}"  # 3.11.2
+    r"|\d{2,}(?:[ -]\d{3,}){2,}"  # 138 1234 5678
+    r"|(?<![\w.,])\d{11,}(?!\d|\s*(?:b|byte|bytes|字节)(?![a-z]))"  # 13812345678
+    r"|(?:[a-z]+[-_]|#)\d[\w-]*"  # sm_75, id-3, #5
+    r"|\d+(?!e[-+]?\d)[a-z]+\d\w*"  # 16x16, 3f9a2
 )
 _LONGEST = 1_000  # characters looked at
 
@@ -49,13 +59,19 @@ class GuessedNumber(NamedTuple):
     unit: str
 
 
-def number_in(words: str) -> GuessedNumber | None:
+def number_in(words: str, unit: str | None = None) -> GuessedNumber | None:
     """The first number with a unit in ``words``, or else the first number; ``None`` where there is none.
 
-    Understands ``1,024``, ``1e6``, ``3/4``, ``4.6 万``, full-width digits, and units in Chinese or English.
+    Understands ``1,024``, ``1e6``, ``3/4``, ``4.6 万``, full-width digits, and units in Chinese or English. What counts
+    nothing is no number: ``0123``, a date, a version, digits within a name.
+
+    Args:
+        unit: in which the number is wanted, ``""`` for a count: one in a unit of another kind is passed over.
     """
-    text = unicodedata.normalize("NFKC", words[:_LONGEST]).lower()
+    text = _NO_NUMBER.sub("\n", unicodedata.normalize("NFKC", words[:_LONGEST]).lower())
     found = [number for match in _NUMBER.finditer(text) if (number := _number(match)) is not None]
+    if unit is not None:
+        found = [number for number in found if in_unit(number.number, number.unit, unit) is not None]
     return next((number for number in found if number.unit), found[0] if found else None)
 
 

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 
 from lessons_lib.base.validate import bad_argument, require_int, require_items, require_real
 
+LARGEST_EXTENT = 2**63 - 1
+"""More than the extents of any tensor, and few enough that a few of them multiplied are a float."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -63,9 +66,9 @@ def kernel_interval(operations: float, traffic_bytes: float, peak_flops: float, 
     """
     peak_flops = require_real("peak_flops", peak_flops, above=0)
     bandwidth = require_real("bandwidth", bandwidth, above=0)
-    compute = require_real("operations", operations, 0) / peak_flops
-    memory = require_real("traffic_bytes", traffic_bytes, 0) / bandwidth
-    return Interval(max(compute, memory), compute + memory)
+    compute = _finite("peak_flops", require_real("operations", operations, 0) / peak_flops)
+    memory = _finite("bandwidth", require_real("traffic_bytes", traffic_bytes, 0) / bandwidth)
+    return Interval(max(compute, memory), _finite("traffic_bytes", compute + memory))
 
 
 def program_interval(
@@ -85,11 +88,11 @@ def program_interval(
     pairs = [_checked_pair(index, pair) for index, pair in enumerate(require_items("kernels", kernels))]
     if not pairs:
         raise bad_argument("kernels", zh="至少要有一个核函数", en="there must be at least one kernel")
-    launching = len(pairs) * require_real("launch_seconds", launch_seconds, 0)
+    launching = _finite("launch_seconds", len(pairs) * require_real("launch_seconds", launch_seconds, 0))
     intervals = [kernel_interval(operations, size, peak_flops, bandwidth) for operations, size in pairs]
     return Interval(
-        math.fsum(interval.low for interval in intervals) + launching,
-        math.fsum(interval.high for interval in intervals) + launching,
+        _sum("kernels", [interval.low for interval in intervals]) + launching,
+        _finite("launch_seconds", _sum("kernels", [interval.high for interval in intervals]) + launching),
     )
 
 
@@ -119,7 +122,7 @@ def epilogue_speedup(k: int, peak_flops: float, bandwidth: float, element_bytes:
     ``2 x element_bytes x m n / bandwidth`` for each pass, which reads and writes the result: ``m n`` cancels.
 
     Args:
-        k: the GEMM's inner dimension, at least 1.
+        k: the GEMM's inner dimension, at least 1; like every integer here at most ``LARGEST_EXTENT``.
         peak_flops: operations per second; bandwidth: bytes per second; both above 0.
         element_bytes: bytes of an element, at least 1 (fp16: 2).
         passes: pointwise passes taken away, 0 or more.
@@ -130,9 +133,9 @@ def epilogue_speedup(k: int, peak_flops: float, bandwidth: float, element_bytes:
     Raises:
         ValueError: an argument is of the wrong type or out of range.
     """
-    k = require_int("k", k, 1)
+    k = require_int("k", k, 1, LARGEST_EXTENT)
     balance = require_real("peak_flops", peak_flops, above=0) / require_real("bandwidth", bandwidth, above=0)
-    moved = require_int("passes", passes, 0) * require_int("element_bytes", element_bytes, 1)
+    moved = require_int("passes", passes, 0, LARGEST_EXTENT) * _element_bytes(element_bytes)
     return 1 + moved * balance / k
 
 
@@ -149,11 +152,31 @@ def compute_bound_k(m: int, n: int, peak_flops: float, bandwidth: float, element
     Raises:
         ValueError: an argument is of the wrong type or out of range.
     """
-    m, n = require_int("m", m, 1), require_int("n", n, 1)
+    m, n = (require_int(name, value, 1, LARGEST_EXTENT) for name, value in (("m", m), ("n", n)))
     balance = require_real("peak_flops", peak_flops, above=0) / require_real("bandwidth", bandwidth, above=0)
-    weight = require_int("element_bytes", element_bytes, 1) * balance
+    weight = _element_bytes(element_bytes) * balance
     growth = 2 * m * n - weight * (m + n)
     return weight * m * n / growth if growth > 0 else math.inf
+
+
+def _element_bytes(value: object) -> int:
+    return require_int("element_bytes", value, 1, LARGEST_EXTENT)
+
+
+def _finite(name: str, seconds: float) -> float:
+    """``seconds``, unless they are more than a float holds: then it is ``name`` that is out of all proportion."""
+    if math.isinf(seconds):
+        raise bad_argument(
+            name, zh="这样算出的耗时超出了浮点数的范围", en="the time that follows is more than a float holds"
+        )
+    return seconds
+
+
+def _sum(name: str, seconds: Sequence[float]) -> float:
+    try:
+        return math.fsum(seconds)
+    except OverflowError:
+        return _finite(name, math.inf)
 
 
 def _checked_pair(index: int, pair: object) -> tuple[float, float]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
+
+from lessons_lib.base.validate import bad_argument, shown
 
 KIB = 2**10
 MIB = 2**20
@@ -18,7 +21,11 @@ def format_bytes(count: int) -> str:
 
     Where three digits would round, but the next smaller unit gives a whole number of at most four, that one is
     taken: 1408 MiB reads "1,408 MiB" and not "1.38 GiB", so that arithmetic shown to learners adds up.
+
+    Raises:
+        ValueError: ``count`` is no number.
     """
+    _require_number("count", count)
     unit = _largest_unit(count, _BYTE_UNITS, 1024)
     if unit and _is_rounded(quotient(count, 1024**unit)):
         whole, rest = divmod(count, 1024 ** (unit - 1))
@@ -27,10 +34,15 @@ def format_bytes(count: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """``seconds`` with three significant digits: ``0.01843`` -> ``"18.4 ms"``."""
+    """``seconds`` with three significant digits: ``0.01843`` -> ``"18.4 ms"``.
+
+    Raises:
+        ValueError: ``seconds`` is no number.
+    """
+    _require_number("seconds", seconds)
     if seconds == 0:
         return "0 s"
-    nanoseconds = seconds * 1e9
+    nanoseconds = quotient(seconds, 1) * 1e9
     unit = _largest_unit(nanoseconds, _TIME_UNITS, 1000)
     return f"{_significant(nanoseconds / 1000**unit)} {_TIME_UNITS[unit]}"
 
@@ -62,11 +74,11 @@ def format_range(low: float, high: float, written: Callable[[float], str]) -> st
 
 
 def quotient(numerator: float, denominator: int) -> float:
-    """``numerator / denominator`` for numbers of any size; infinite where no float is large enough."""
+    """``numerator / denominator`` (above 0) for numbers of any size; infinite where no float is large enough."""
     try:
         return numerator / denominator
     except OverflowError:
-        return math.inf
+        return math.inf if numerator > 0 else -math.inf
 
 
 def divided_up(count: int, step: int) -> int:
@@ -77,6 +89,13 @@ def divided_up(count: int, step: int) -> int:
 def count_of(number: int, noun: str) -> str:
     """A count with its English noun: ``1 group``, ``2 groups``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _require_number(name: str, value: object) -> None:
+    """NaN and infinity pass: they are written as what they are."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        given = shown(value)
+        raise bad_argument(name, zh=f"需要数字，收到的是 {given}", en=f"it must be a number, got {given}")
 
 
 def _is_rounded(number: float) -> bool:

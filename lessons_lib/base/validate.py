@@ -12,19 +12,27 @@ from lessons_lib.base.text import Text
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 80
 
+_MOST_DIGITS = 1000
+_MOST_BITS = (10**_MOST_DIGITS - 1).bit_length()
+
 
 def require_int(name: str, value: object, minimum: int | None = None, maximum: int | None = None) -> int:
     """``value`` as a plain ``int``, if it is an integer within ``[minimum, maximum]``.
 
-    Any ``numbers.Integral`` passes, NumPy's included; ``bool`` does not, nor does ``1.0``.
+    Any ``numbers.Integral`` passes, NumPy's included; ``bool`` does not, nor does ``1.0``. There is no limit on size but
+    one: Python writes no integer of over 4300 digits, and what follows from this one must be shown.
 
     Raises:
-        ValueError: not an integer, or out of range; the message names ``name`` and what was given.
+        ValueError: not an integer, out of range, or of over 1000 digits; the message names ``name`` and what was given.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise _wrong_type(name, value, Text(zh="整数（int）", en="an integer (int)"))
     number = int(value)
     _require_range(name, number, minimum, maximum)
+    if number.bit_length() > _MOST_BITS:
+        raise _out_of_range(
+            name, number, Text(zh=f"不超过 {_MOST_DIGITS} 位", en=f"of at most {_MOST_DIGITS} digits")
+        )
     return number
 
 

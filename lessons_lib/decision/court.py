@@ -313,7 +313,7 @@ _DIFFERS = Text(
     zh="✗ {question}你判“{given}”，证据说“{found}”。{why}",
     en="✗ {question} You ruled “{given}”; the evidence says “{found}”. {why}",
 )
-_AGREES = Text(zh="✓ {question}{found}。{why}", en="✓ {question} Ruled rightly: {found}. {why}")
+_AGREES = Text(zh="✓ {question}{found}。{why}", en="✓ {question} Correct: {found}. {why}")
 
 
 # -- the cases ----------------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ _CASES = (
                 "the fused one is the more accurate.",
             ),
             "profitable": Text(
-                zh="逻辑读写从 {before} 降到 {after}，之比 {gain}。两个算子都受内存限制，这是加速的上限。",
+                zh="逻辑读写从 {before} 降到 {after}，前后之比是 {gain}。两个算子都受内存限制，这是加速的上限。",
                 en="Logical traffic falls from {before} to {after}: {gain}. Both operators are bound by memory, and "
                 "this is the ceiling on their speed-up.",
             ),
@@ -439,7 +439,7 @@ _CASES = (
             "一个 SM 的寄存器总共 256 KiB，一行都放不下，"
             "所以不能“读一遍、写一遍”。有人提议融合成一个核函数：把每行切成 16 KiB 的数据块，"
             "第一遍边读边更新最大值与和，第二遍再读一次并写出。你怎么判？",
-            en="A softmax in fp32 on a T4: 1,024 rows of 131,072 columns, 512 KiB a row. A block has 64 KiB of shared "
+            en="A softmax in fp32 on a T4: 1,024 rows of 131,072 columns, 512 KiB per row. A block has 64 KiB of shared "
             "memory and an SM 256 KiB of registers: no row fits in either, so “read once, write once” is out. The "
             "proposal is one kernel: cut each row into 16 KiB tiles, keep a running maximum and a running sum on a "
             "first pass, read again and write on a second. How do you rule?",
@@ -454,10 +454,13 @@ _CASES = (
                 "it only rules out the version that keeps the whole row ({row}).",
             ),
             "profitable": Text(
-                zh="五个核函数读写 {before}，这种做法是 {after}（读两遍、写一遍），之比 {gain}。"
-                "整行放得下时只要 {resident}：多读的一遍就是放不下的代价。",
+                zh="五个核函数读写 {before}，这种做法是 {after}（读两遍、写一遍），前后之比是 {gain}。"
+                "整行放得下时只要 {resident}：多读的一遍就是放不下的代价。（库里现成的 softmax 是一个核函数，"
+                "这样长的行读三遍、写一遍；和它比，就只剩 4 ÷ 3 了。）",
                 en="Five kernels move {before}, this one {after} (two reads, one write): {gain}. If a row fitted it "
-                "would be {resident}: the second read is the price of not fitting.",
+                "would be {resident}: the second read is the price of not fitting. (A library's softmax is one kernel "
+                "already; a row as long as this it reads three times and writes once, and against that only 4 ÷ 3 is "
+                "left.)",
             ),
             "bit_equal": Text(
                 zh="求和的次序变了，中途还乘了修正因子，浮点加法不满足结合律，末位就会不同。差别在容差之内。",
@@ -501,11 +504,11 @@ _CASES = (
     ),
     Case(
         name="fan_out",
-        title=Text(zh="一个张量，两个读者", en="A tensor with two readers"),
+        title=Text(zh="一个张量，两处使用", en="A tensor with two readers"),
         question=Text(
             zh="t = f(x)，u = g(t)，v = h(t)，都是逐元素算子，每个张量 64 MiB，fp32。h 在别的核函数里，暂时动不了；"
             "提议只把 f 和 g 融合。你怎么判？",
-            en="t = f(x), u = g(t), v = h(t): elementwise, fp32, 64 MiB a tensor. h lives in a kernel that cannot "
+            en="t = f(x), u = g(t), v = h(t): elementwise, fp32, 64 MiB per tensor. h lives in a kernel that cannot "
             "be touched for now; the proposal is to fuse f and g alone. How do you rule?",
         ),
         why={
@@ -515,7 +518,7 @@ _CASES = (
                 "float64.",
             ),
             "profitable": Text(
-                zh="从 {before} 降到 {after}，之比 {gain}：省掉的只是 g 对 t 的一次读，t 的写要留给 h。"
+                zh="从 {before} 降到 {after}，前后之比是 {gain}：省掉的只是 g 对 t 的一次读，t 的写要留给 h。"
                 "{recomputed} 要重算 f 才做得到，{all_fused} 要连 h 一起融合。",
                 en="{before} falls to {after}: {gain}. Only g's read of t is saved; the write of t stays for h. "
                 "{recomputed} takes recomputing f, and {all_fused} takes fusing h as well. In training, the backward "

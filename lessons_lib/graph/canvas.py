@@ -432,7 +432,7 @@ _SHOW_BEST = Text(zh="看最好的", en="show the best")
 _SHOW_BY_HAND = Text(zh="看手写能做到的", en="show the best by hand")
 _FUSE_OR_CUT = Text(zh="融合 / 切开", en="fuse or cut")
 _WHY = Text(zh="为什么？", en="why?")
-_AGAIN = Text(zh="在每个读者那里重算 {op}", en="compute {op} again for each reader")
+_AGAIN = Text(zh="在每个使用处重算 {op}", en="compute {op} again for each reader")
 _PLAIN = Text(zh="用按钮代替点击", en="buttons instead of clicks")
 _TABLE = Text(zh="显示算子表", en="table of operators")
 _BUTTON_HINT = Text(

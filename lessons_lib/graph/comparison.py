@@ -237,11 +237,11 @@ _COLUMNS = (
     Text(zh="启动", en="launches"),
     Text(zh="读写", en="read + written"),
     Text(zh="相对不编译", en="of eager"),
-    Text(zh="时间", en="time"),
+    Text(zh="预测时间", en="predicted time"),
 )
 _NOTE = Text(
-    zh="时间是 {gpu} 上的预测区间（roofline），不是实测；每组算一个核函数。",
-    en="Time is a roofline interval on {gpu}, not a measurement; each group counts as one kernel.",
+    zh="时间是 {gpu} 上的预测区间（roofline），不是实测，每一行都是；每组算一个核函数。",
+    en="Times, of all rows alike, are roofline intervals for {gpu}, not measurements; each group counts as one kernel.",
 )
 _UNFUSED = Text(zh="拆到最细，不融合", en="no fusion at all")
 _EAGER_UNFUSED = Text(zh="PyTorch 不编译（不融合）", en="PyTorch eager (no fusion)")
@@ -270,9 +270,9 @@ _COMPILER_MATCHED = Text(
     "({name}). So compare it with the best by hand.",
 )
 _YOURS_BY_HAND = Text(
-    zh="你的分组里有通用编译器不会生成的核函数（{name}），所以该和手写的最优结果比。",
-    en="Your grouping has kernels that no general compiler makes ({name}): the best by hand is what to compare it "
-    "with.",
+    zh="你的分组里有一般的融合不会生成的核函数（{name}），所以该和手写的最优结果比。",
+    en="Your grouping has kernels that a compiler's ordinary fusion does not make ({name}): the best by hand is what "
+    "to compare it with.",
 )
 _YOURS_BREAKS = Text(
     zh="你的分组违反了一条规则（{rule}），不能算数。", en="Your grouping breaks a rule ({rule}) and does not count."

@@ -73,7 +73,7 @@ class CompilerGroups:
     @property
     def note(self) -> Text:
         """Which scheduler was asked, and what that means for the count."""
-        words = _CPU if self.device == "cpu" else _GPU
+        words = _GPU if self.device != "cpu" else _CPU_NESTS if self.launches < len(self.grouping) else _CPU
         return words.format(version=self.torch, launches=self.launches, groups=len(self.grouping))
 
     def to_json(self) -> str:
@@ -106,14 +106,21 @@ class CompilerGroups:
 
 
 _CPU = Text(
-    zh="这是 PyTorch {version} 的 Inductor 在 CPU 上的结果：{groups} 组，生成的代码里共 {launches} 次调用。CPU 的代码生成器会把"
-    "前后相邻的几组循环放进同一个函数，每组仍各自读写内存；GPU 的调度器不同，分组和个数都可能不一样。",
-    en="This is what Inductor of PyTorch {version} does for the CPU; groups: {groups}, calls in the generated code: "
-    "{launches}. The CPU's code generator puts neighbouring groups of loops into one function, though each still goes through "
-    "memory by itself; the GPU's scheduler is another one and may group differently.",
+    zh="torch.compile 的分组来自 PyTorch {version} 的 Inductor，取的是 CPU 的调度器：{groups} 组，{launches} 次调用；GPU 的"
+    "调度器可能分得不一样。",
+    en="The groups of torch.compile are those of Inductor of PyTorch {version} and its scheduler for the CPU; groups: "
+    "{groups}, calls: {launches}. Its scheduler for GPUs may group differently.",
+)
+_CPU_NESTS = Text(
+    zh="torch.compile 的分组来自 PyTorch {version} 的 Inductor，取的是 CPU 的调度器：{groups} 组循环，{launches} 次调用。相邻的"
+    "几组放在同一个函数里，但每组仍各自读写内存，所以在这里各算一个核函数；GPU 的调度器可能分得不一样。",
+    en="The groups of torch.compile are those of Inductor of PyTorch {version} and its scheduler for the CPU; groups of loops: "
+    "{groups}, calls: {launches}. Neighbouring groups share a function, but each goes through memory by itself, so each "
+    "counts as a kernel here. Its scheduler for GPUs may group differently.",
 )
 _GPU = Text(
-    zh="这是 PyTorch {version} 的 Inductor 在 GPU 上的结果：{groups} 组，共 {launches} 次启动。CPU 的调度器可能分得不一样。",
-    en="This is what Inductor of PyTorch {version} does for the GPU; groups: {groups}, launches: {launches}. The CPU's "
-    "scheduler may group differently.",
+    zh="torch.compile 的分组来自 PyTorch {version} 的 Inductor，取的是 GPU 的调度器：{groups} 组，{launches} 次启动。CPU 的"
+    "调度器可能分得不一样。",
+    en="The groups of torch.compile are those of Inductor of PyTorch {version} and its scheduler for GPUs; groups: {groups}, "
+    "launches: {launches}. Its scheduler for the CPU may group differently.",
 )

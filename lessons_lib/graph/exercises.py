@@ -217,7 +217,8 @@ _KERNEL_MIB = FunctionExercise(
         ),
     ),
     done=Text(
-        zh="画布上的每一个数都是这样算出来的。",
+        zh="画布上的字节就是这样数的；只有核函数不得不把输入读好几遍时（行太长，片上放不下；两个矩阵乘串在一起），才再加上"
+        "多读的部分。",
         en="This is how the canvas counts bytes; it adds further reads only where a kernel has to read an input "
         "several times (a row too long for the chip, two chained GEMMs).",
     ),
@@ -325,8 +326,8 @@ def _best() -> Question:
             Choice(
                 Text(zh="它是最快的", en="It is the fastest"),
                 Text(
-                    zh="字节不等于时间：运算受限的地方，少读写也不会更快；寄存器溢出时还会更慢。",
-                    en="Bytes are not time. Where arithmetic is the limit, fewer bytes gain nothing, and a "
+                    zh="字节不等于时间：计算受限的核函数，少读写也不会更快；寄存器溢出时还会更慢。",
+                    en="Bytes are not time. A compute-bound kernel gains nothing from fewer bytes, and a "
                     "register spill may even cost time.",
                 ),
             ),

@@ -9,7 +9,7 @@ Pure: the standard library and this package only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
@@ -145,14 +145,8 @@ class _Copier:
             yield new, replace(self.graph.tensor(old), name=new)
 
 
-def recomputable(graph: OpGraph, ops: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``ops`` that ``recomputed`` takes, in the given order; names that the graph lacks are left out."""
-    known = {op.name for op in graph.ops}
-    return tuple(op for op in ops if op in known and refusal(graph, op) is None)
-
-
 _WRONG_KIND = Text(
-    zh="{op} 不是逐元素、广播或搬移类的算子：在每个读者那里重算一遍太贵，或者做不到。",
+    zh="{op} 不是逐元素、广播或搬移类的算子：在每个使用处重算一遍太贵，或者做不到。",
     en="{op} is not elementwise, broadcast or injective: computing it again for each reader costs too much or cannot be "
     "done.",
 )
@@ -161,6 +155,6 @@ _KEPT = Text(
     en="What {op} makes must be written anyway, for it is an output of the graph: recompute saves no write.",
 )
 _ONE_READER = Text(
-    zh="{op} 的结果只有一个读者，没有第二处可以重算。",
+    zh="{op} 的结果只有一处使用，没有第二处可以重算。",
     en="What {op} makes has one reader: there is no second place to compute it in.",
 )

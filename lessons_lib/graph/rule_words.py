@@ -9,16 +9,17 @@ OPAQUE = Text(
     en="{op} is opaque: a library call, or code that no compiler looks into. It must have a kernel of its own.",
 )
 DIFFERENT_ROWS = Text(
-    zh="{a} 把 {a_shape} 沿轴 {a_axes} 归约，{b} 把 {b_shape} 沿轴 {b_axes} 归约：两者的行不是同一批。一个核函数的线程块"
-    "按一种行来分工，归约要等一整行算完；换一种行，就要等别的线程块，而核函数内部不能等。",
+    zh="{a} 把 {a_shape} 沿轴 {a_axes} 归约，{b} 把 {b_shape} 沿轴 {b_axes} 归约：两者的行不是同一批。一个核函数把一种行"
+    "整行整行地分给线程块；换一种行，每个线程块手里只有一部分，得先写出部分结果，再用一步合起来。按这里的规则，它们不能"
+    "放在一起。",
     en="{a} reduces axes {a_axes} of {a_shape}, {b} reduces axes {b_axes} of {b_shape}: their rows differ. A "
-    "kernel divides one kind of row among its thread blocks; for the other kind, a block would have to wait for "
-    "other blocks, which it cannot do within a kernel.",
+    "kernel gives whole rows of one kind to its thread blocks; of the other kind a block has parts only, and partial "
+    "results take a second pass to put together. By the rules here the two do not share a kernel.",
 )
 OTHER_ROWS = Text(
-    zh="{op} 的一个元素要用到 {origin} 在别的行上的结果，而那些行由别的线程块归约；核函数内部等不到它们全部算完。",
-    en="One element of {op} needs what {origin} makes of other rows, which other thread blocks reduce; within a "
-    "kernel, a block cannot wait until all of them are done.",
+    zh="{op} 的一个元素要用到 {origin} 在别的行上的结果，而那些行由别的线程块归约；一次普通的启动里，线程块之间不互相等。",
+    en="One element of {op} needs what {origin} makes of other rows, which other thread blocks reduce; in an ordinary "
+    "launch, thread blocks do not wait for one another.",
 )
 ACROSS_ROWS = Text(
     zh="{op} 跨行归约，而 {origin} 的各行分散在不同的线程块里；要先全部写出，再由下一个核函数读回来。",
@@ -102,9 +103,16 @@ OUTPUT = Text(
     "finished at the very end: the complete tensor never exists.",
 )
 TWO_GEMMS = Text(
-    zh="{a} 和 {b} 两个矩阵乘在同一个核函数里：通用编译器不会这样做，只能手写，或靠模式匹配（例如注意力换成 FlashAttention）。",
-    en="Two GEMMs, {a} and {b}, in one kernel: no general compiler does that. It is written by hand, or matched as a "
-    "pattern (attention becomes FlashAttention).",
+    zh="{a} 和 {b} 两个矩阵乘串在同一个核函数里：通用编译器不会这样做，只能手写，或靠模式匹配（例如注意力换成 FlashAttention）。",
+    en="Two GEMMs, {a} and then {b}, in one kernel: no general compiler chains them. It is written by hand, or matched "
+    "as a pattern (attention becomes FlashAttention).",
+)
+GEMMS_SIDE_BY_SIDE = Text(
+    zh="{a} 和 {b} 两个矩阵乘并排放在同一个核函数里：一般的融合不会这样做，要靠手写。读同一个输入的两个，编译器有时另有办法："
+    "把两个权重拼成一个，只做一次矩阵乘（XLA 对小的矩阵乘这样做；Inductor 打开 freezing、权重成为常量之后也会）。",
+    en="Two GEMMs, {a} and {b}, side by side in one kernel: ordinary fusion does not build that, a programmer can. Where both "
+    "read the same input, a compiler may concatenate the weights and multiply once: XLA does so for small GEMMs, Inductor "
+    "with freezing, which makes weights constants.",
 )
 PROLOGUE = Text(
     zh="{a} 在 {op} 读操作数时顺带计算（prologue）：库里的矩阵乘做不到，要用 Triton 模板或手写，而且每读一次就重算一次。",

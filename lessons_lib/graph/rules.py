@@ -180,7 +180,8 @@ class _Walk:
                 raise self._open("space", (first, second), told.TWO_GEMM_SPACES, a=first, b=second)
         elif not (_is_matmul(wiring, first) and _is_matmul(wiring, second)):
             raise self._broken("gemm", (first, second), told.NOT_MATMUL, a=first, b=second)
-        self.marks.append(HandMark("two_gemms", (first, second), self._say(told.TWO_GEMMS, a=first, b=second)))
+        words = told.GEMMS_SIDE_BY_SIDE if self.chain is None else told.TWO_GEMMS
+        self.marks.append(HandMark("two_gemms", (first, second), self._say(words, a=first, b=second)))
 
     # -- one operator ----------------------------------------------------------------------------------------
 

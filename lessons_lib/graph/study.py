@@ -15,7 +15,7 @@ from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import require_choice
 from lessons_lib.graph.capture.capture import FakeSpec, capture, require_function
-from lessons_lib.graph.capture.compiler import CompilerUnreadableError, inductor_grouping
+from lessons_lib.graph.capture.compiler import LIMIT_SECONDS, CompilerUnreadableError, inductor_grouping
 from lessons_lib.graph.compiler_groups import CompilerGroups
 from lessons_lib.graph.grouping import Cost, cost, eager, unfused
 from lessons_lib.graph.opgraph import OpGraph
@@ -35,7 +35,8 @@ class ModelStudy:
         code: its source; blank where Python does not know it.
         graph: the eager operators: what PyTorch launches without a compiler.
         core: their core-ATen parts.
-        compiler: what Inductor did for the CPU; ``None`` where this version of PyTorch does not show it.
+        compiler: what Inductor did for the CPU; ``None`` where this version of PyTorch does not show it, or not in
+            time; ``notes`` say which.
         notes: what to know about it, such as that it was not captured here.
         function: what was captured, and ``examples``, its example inputs; ``None`` for a record.
     """
@@ -83,6 +84,7 @@ def study_model(
     *inputs: Any,
     dtype: str = "float16",
     recorded: str | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
 ) -> ModelStudy:
     """Capture ``function`` and ask Inductor how it would group it; nothing runs and no memory is needed.
 
@@ -91,6 +93,7 @@ def study_model(
         inputs: for each argument a shape such as ``(4096, 11008)``, a ``fake(shape, dtype)``, a tensor, or a constant.
         dtype: of inputs given as shapes.
         recorded: the block of ``recorded_names()`` to open instead where PyTorch is not installed.
+        limit_seconds: elapsed time after which Inductor is stopped, and the study goes on without its groups.
 
     Raises:
         ValueError: as ``capture``; ``recorded`` is no block.
@@ -105,7 +108,7 @@ def study_model(
     captured = capture(function, *examples)
     compiler, notes = None, captured.notes
     try:
-        compiler = inductor_grouping(captured)
+        compiler = inductor_grouping(captured, limit_seconds=limit_seconds)
         compiler = replace(compiler, torch=compiler.torch.partition("+")[0])  # "+cpu" tells a learner nothing
     except CompilerUnreadableError as error:
         words = str(error).partition("\n")

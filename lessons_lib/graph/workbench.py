@@ -38,7 +38,7 @@ from lessons_lib.graph.grouping import (
 from lessons_lib.graph.opgraph import OpGraph
 from lessons_lib.graph.picture.folding import Folding, fold
 from lessons_lib.graph.planning.planner import Plan, best_grouping
-from lessons_lib.graph.recompute import readers_of, recomputable, recomputed, refusal
+from lessons_lib.graph.recompute import readers_of, recomputed, refusal
 
 View = Literal["compiler", "best", "by_hand", "greedy", "eager"]
 VIEWS: tuple[View, ...] = get_args(View)
@@ -190,11 +190,6 @@ class Workbench:
     def can_undo(self) -> bool:
         """Whether there is a state to go back to."""
         return len(self._states) > 1
-
-    @property
-    def recompute_choices(self) -> tuple[str, ...]:
-        """The operators that ``recompute`` would take now."""
-        return recomputable(self.graph, self.may_recompute)
 
     # -- fusing and cutting ----------------------------------------------------------------------------------
 
@@ -487,7 +482,7 @@ _SAME_OPERATOR = Text(
 )
 _TAKEN = Text(zh="换成了给定的分组：{change}。", en="Took the given groups: {change}.")
 _RECOMPUTED = Text(
-    zh="{op} 改为在每个读者那里各算一次，结果不再存进显存：{change}。",
+    zh="{op} 改为在每个使用处各算一次，结果不再存进显存：{change}。",
     en="{op} is computed again for each reader, and what it makes is no longer stored: {change}.",
 )
 _ALREADY = Text(zh="{op} 已经不在图里了。", en="{op} is no longer in the graph.")

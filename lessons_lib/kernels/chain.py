@@ -14,7 +14,7 @@ from lessons_lib.kernels.activations import gelu_tanh
 from lessons_lib.kernels.checks import output_like, require_operands, require_shape
 from lessons_lib.kernels.device import launching
 from lessons_lib.kernels.language import tl, triton
-from lessons_lib.kernels.launch import CHAIN_OPERATORS, DtypeName, chain_groups, elementwise_launch
+from lessons_lib.kernels.launch import CHAIN_OPERATORS, WIDE, DtypeName, chain_groups, elementwise_launch
 from lessons_lib.kernels.source import KernelSource
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def chain_source(
     """
     require_int("first", first, 0, len(CHAIN_OPERATORS) - 1)
     require_int("last", last, first, len(CHAIN_OPERATORS) - 1)
-    launch = elementwise_launch(_WIDE, _WIDE, tile)
+    launch = elementwise_launch(WIDE, WIDE, tile)
     pointers = ("x_ptr", "bias_ptr", "scale_ptr", "residual_ptr", "y_ptr")
     integers = ("rows", "columns", "x_stride", "residual_stride", "y_stride")
     return KernelSource(
@@ -157,6 +157,3 @@ def chain_source(
         num_warps=launch.num_warps,
         num_stages=launch.num_stages,
     )
-
-
-_WIDE = 4096

@@ -13,7 +13,7 @@ from lessons_lib.kernels.activations import activate, torch_activation
 from lessons_lib.kernels.checks import output_like, require_operands, require_shape
 from lessons_lib.kernels.device import launching
 from lessons_lib.kernels.language import tl, triton
-from lessons_lib.kernels.launch import ACTIVATIONS, ActivationName, DtypeName, elementwise_launch
+from lessons_lib.kernels.launch import ACTIVATIONS, WIDE, ActivationName, DtypeName, elementwise_launch
 from lessons_lib.kernels.source import KernelSource
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def epilogue_source(
         ValueError: ``tile`` or ``activation`` is not valid.
     """
     require_choice("activation", activation, ACTIVATIONS)
-    launch = elementwise_launch(_WIDE, _WIDE, tile)
+    launch = elementwise_launch(WIDE, WIDE, tile)
     pointers = ("x_ptr", "bias_ptr", "y_ptr")
     integers = ("rows", "columns", "x_stride", "y_stride")
     return KernelSource(
@@ -120,6 +120,3 @@ def epilogue_source(
         num_warps=launch.num_warps,
         num_stages=launch.num_stages,
     )
-
-
-_WIDE = 4096

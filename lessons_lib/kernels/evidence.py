@@ -58,7 +58,7 @@ _TWO_PASSES = Text(
 )
 _ON_CHIP = Text(
     zh="每线程 {registers} 个寄存器，溢出：{spill}；每线程块 {shared} 共享内存，上限 {limit}",
-    en="{registers} registers a thread, spill {spill}; {shared} of shared memory a block, limit {limit}",
+    en="{registers} registers per thread, spill {spill}; {shared} of shared memory per block, limit {limit}",
 )
 _LOWERED = Text(
     zh="为 {target} 编译成功，数据块 {tile}，{warps} 个 warp", en="compiled for {target}, tile {tile}, {warps} warps"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_ratio
 from lessons_lib.kernels.launch import CHAIN_OPERATORS
+from lessons_lib.kernels.losing_report import LOSING_OPTIONS
 from lessons_lib.show.exercise import Feedback, FunctionExercise, Mistake
 from lessons_lib.show.quiz import Choice, Question, Quiz, Vote
 from lessons_lib.traffic.model import chain_traffic
@@ -41,11 +42,7 @@ def losing_vote() -> Vote:
         en="gelu(x @ w + bias) in fp16 on a T4. How does everything in one Triton kernel compare with the library's GEMM "
         "followed by one epilogue kernel?",
     )
-    options = (
-        (Text(zh="更快，省了一遍读写", en="faster: a write and a read are saved"), "faster"),
-        (Text(zh="差不多", en="about the same"), "same"),
-        (Text(zh="更慢", en="slower"), "slower"),
-    )
+    options = [(label, value) for value, label in LOSING_OPTIONS.items()]
     return Vote(words, options, key="losing_vote", lesson=_LESSON)
 
 
@@ -89,8 +86,8 @@ _GATE_BYTES = FunctionExercise(
         Mistake(
             lambda rows, columns, element_bytes, kernels: (2 * kernels * rows + 1) * columns * element_bytes,
             Text(
-                zh="gate 还没有算：最后一个核函数读两个矩阵，写一个。",
-                en="gate is missing: the last kernel reads two matrices and writes one.",
+                zh="up 还没有算：最后一个核函数读两个矩阵，写一个。",
+                en="up is missing: the last kernel reads two matrices and writes one.",
             ),
         ),
         Mistake(
@@ -118,8 +115,8 @@ _GATE_BYTES = FunctionExercise(
             en="Count matrices first: what do three kernels read and write? 2 + 2 + 3 = 7 of them.",
         ),
         Text(
-            zh="x、gate 各读一次，y 写一次，怎么融合都省不掉；kernels 个核函数之间有 kernels - 1 个中间张量，各两次。",
-            en="x and gate are read and y is written however it is fused; kernels - 1 intermediate tensors lie between the "
+            zh="gate、up 各读一次，y 写一次，怎么融合都省不掉；kernels 个核函数之间有 kernels - 1 个中间张量，各两次。",
+            en="gate and up are read and y is written however it is fused; kernels - 1 intermediate tensors lie between the "
             "kernels and move twice each.",
         ),
         Text(
@@ -128,8 +125,8 @@ _GATE_BYTES = FunctionExercise(
         ),
     ),
     done=Text(
-        zh="7 比 3，约 2.33 倍：bias 几乎不占分量，gate 是省不掉的旁路输入。",
-        en="Seven against three, about 2.33×: bias hardly counts, and gate is a side input that no fusion saves.",
+        zh="7 比 3，约 2.33 倍：bias 几乎不占分量，up 是省不掉的旁路输入。",
+        en="Seven against three, about 2.33×: bias hardly counts, and up is a side input that no fusion saves.",
     ),
     key="check_fused_bytes",
     lesson=_LESSON,
@@ -137,7 +134,7 @@ _GATE_BYTES = FunctionExercise(
 
 
 def check_fused_bytes(attempt: object) -> Feedback:
-    """Check the learner's ``gate_bytes(rows, columns, element_bytes, kernels)`` of y = silu(x + bias) * gate.
+    """Check the learner's ``gate_bytes(rows, columns, element_bytes, kernels)`` of y = silu(gate + bias) * up.
 
     Three operators, bias add, SiLU and multiplication, in 1, 2 or 3 kernels.
     """
@@ -156,7 +153,7 @@ def _compiled() -> Question:
     return Question(
         Text(
             zh="一个矩阵乘核函数为 MI300X 编译通过了，一个线程块要 147,456 字节共享内存；MI300X 最多给 65,536 字节。启动时会怎样？",
-            en="A GEMM kernel has compiled for an MI300X and takes 147,456 bytes of shared memory a block. An MI300X gives a "
+            en="A GEMM kernel has compiled for an MI300X and takes 147,456 bytes of shared memory per block. An MI300X gives a "
             "block 65,536 at most. What happens at the launch?",
         ),
         (

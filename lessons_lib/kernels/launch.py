@@ -29,6 +29,7 @@ CHAIN_OPERATORS = ("bias", "gelu", "scale", "residual")
 ELEMENTS_PER_TILE = 1024  # elementwise: 8 elements a thread on 4 warps of 32, one 16-byte load of fp16
 LARGEST_RESIDENT_ROW = 16384  # elements of a row that one program keeps in registers
 TWO_PASS_BLOCK = 4096
+WIDE = 4096  # rows and columns of the tensor for which a source is compiled where nobody names its size
 LARGEST_TILE = 2**20  # elements: Triton's own limit of a block tensor
 GROUP_M = 8  # row tiles of a GEMM that run one after another on one column of B, for L2
 

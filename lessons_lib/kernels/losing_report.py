@@ -10,6 +10,7 @@ from lessons_lib.base.validate import require_choice
 from lessons_lib.kernels.benchmark.prediction import LAUNCH_SECONDS, TINY_BYTES, plan_bytes
 from lessons_lib.kernels.launch import chain_groups
 from lessons_lib.kernels.losing import CHAIN_PLANS, GEMM, TINY, gemm_plans, tiny_chain
+from lessons_lib.show.guesses import guess_line, voted_word
 from lessons_lib.show.shown import Shown, report
 from lessons_lib.show.table import Table
 
@@ -32,12 +33,24 @@ _TINY_NOTE = Text(
     en="{size} per tensor on the {gpu}; each kernel takes as long as its launch (assumed {launch} here) or its bytes, "
     "whichever is longer. What a launch costs differs from machine to machine.",
 )
+_ASKED = Text(
+    zh="T4 上一个 Triton 核函数，和库的矩阵乘加尾声核函数相比",
+    en="one Triton kernel on a T4, against the library's GEMM and an epilogue kernel",
+)
+LOSING_OPTIONS = {
+    "faster": Text(zh="更快，省了一遍读写", en="faster: a write and a read are saved"),
+    "same": Text(zh="差不多", en="about the same"),
+    "slower": Text(zh="更慢", en="slower"),
+}
+"""What ``losing_vote`` offers, by the value that it notes."""
 _BYTES_TIME = Text(zh="只算读写", en="bytes alone")
 _TINY_TIME = Text(zh="算上启动", en="with launches")
 
 
 def losing_report(gpu: str = "T4") -> Shown:
     """Both cases as tables, predicted for one of ``GPUS``; nothing here is measured.
+
+    What the learner voted about the first (``losing_vote``, of a T4) stands beneath it.
 
     Raises:
         ValueError: ``gpu`` is not a name in ``GPUS``.
@@ -56,8 +69,15 @@ def _gemm_report(gpu: Gpu) -> Shown:
             [str(_PLAN), str(_LAUNCHES), str(_TIME)],
             [[str(name), str(launches), _seconds(time)] for name, launches, time in ways],
             note=str(_GEMM_NOTE.format(m=GEMM.rows, k=GEMM.inner, n=GEMM.columns, gpu=gpu.name, reach=reach)),
-        )
+        ),
+        _vote_words(),
     )
+
+
+def _vote_words() -> list[Text]:
+    """The line “your guess”; none without a vote."""
+    word = voted_word("losing_vote")
+    return [guess_line(_ASKED, LOSING_OPTIONS[word])] if word in LOSING_OPTIONS else []
 
 
 def _tiny_report(gpu: Gpu) -> Shown:

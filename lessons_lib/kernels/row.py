@@ -14,13 +14,11 @@ from lessons_lib.base.validate import bad_argument, require_bool, require_real
 from lessons_lib.kernels.checks import output_like, require_operands, require_shape
 from lessons_lib.kernels.device import launching
 from lessons_lib.kernels.language import tl, triton
-from lessons_lib.kernels.launch import DtypeName, row_launch
+from lessons_lib.kernels.launch import WIDE, DtypeName, row_launch
 from lessons_lib.kernels.source import KernelSource
 
 if TYPE_CHECKING:
     import torch
-
-_WIDE = 4096
 
 # -- residual + RMSNorm + weight -----------------------------------------------------------------------------------
 
@@ -206,7 +204,7 @@ def fused_residual_rmsnorm(
 
 
 def rmsnorm_source(
-    dtype: DtypeName, columns: int = _WIDE, block: int | None = None, *, return_sum: bool = True
+    dtype: DtypeName, columns: int = WIDE, block: int | None = None, *, return_sum: bool = True
 ) -> KernelSource:
     """What the compiler is given for rows of ``columns`` elements.
 
@@ -325,7 +323,7 @@ def fused_softmax(x: torch.Tensor, *, block: int | None = None, out: torch.Tenso
     return y
 
 
-def softmax_source(dtype: DtypeName, columns: int = _WIDE, block: int | None = None) -> KernelSource:
+def softmax_source(dtype: DtypeName, columns: int = WIDE, block: int | None = None) -> KernelSource:
     """What the compiler is given for rows of ``columns`` elements.
 
     Raises:

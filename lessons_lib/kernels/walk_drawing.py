@@ -38,8 +38,11 @@ _PHASES: Mapping[Phase, Text] = {
     "epilogue": Text(zh="循环之后：尾声，写出", en="after the loop: epilogue, then store"),
 }
 _LEGEND = Text(
-    zh="斜线：被掩码屏蔽 · 双框：多个程序都读 · 虚框：本程序各步合起来的范围",
-    en="hatched: masked · double frame: several programs read it · dashed: all steps of this program",
+    zh="斜线：被掩码屏蔽 · 双框：多个程序都读",
+    en="hatched: masked · double frame: several programs read it",
+)
+_LEGEND_OF_STEPS = Text(
+    zh="{legend} · 彩色虚框：本程序各步合起来的范围", en="{legend} · coloured dashes: all its steps"
 )
 _READERS = Text(zh="{count} 个程序", en="{count} {noun}")
 _LABEL = Text(
@@ -90,7 +93,8 @@ def draw_walk(walk: ProgramWalk) -> str:
     picture.heading(_TITLE.format(kernel=walk.kernel, program=walk.program), _figures(walk))
     picture.chip_label(_KERNEL_TOP - 10)
     picture.memory_band(_MEMORY_TOP, _MEMORY_HEIGHT)
-    picture.text(MARGIN + 8, _MEMORY_TOP + _MEMORY_HEIGHT - 32, _LEGEND, colour=MUTED)
+    legend = _LEGEND if len(walk.steps) == 1 else _LEGEND_OF_STEPS.format(legend=_LEGEND)
+    picture.text(MARGIN + 8, _MEMORY_TOP + _MEMORY_HEIGHT - 32, legend, colour=MUTED)
     _draw_kernel(picture, walk)
     frame = _Frame.of(walk)
     for position, operand in enumerate(walk.operands):

@@ -36,7 +36,7 @@ _NOTE = Text(
 )
 _BLOCKS_NOTE = Text(
     zh="驻留的线程块数这样计算：每个线程块 {threads} 个线程，每个线程在数据块之外再用 {registers} 个寄存器。",
-    en="Resident blocks: {threads} threads a block, {registers} registers a thread beside the tile.",
+    en="Resident blocks: {threads} threads per block, {registers} registers per thread beside the tile.",
 )
 _UNSURE = Text(
     zh="厂商文档没有明确给出 {gpu} 的这项预算。", en="No vendor document states this budget of the {gpu} plainly."

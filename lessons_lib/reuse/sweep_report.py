@@ -8,7 +8,7 @@ from lessons_lib.reuse.sweep import TileSweep, require_guess
 from lessons_lib.reuse.sweep_plot import chart_label, sweep_png
 from lessons_lib.show.chart import ShownChart
 from lessons_lib.show.guesses import note_measured
-from lessons_lib.show.shown import Shown, report
+from lessons_lib.show.shown import Shown, claims_shown, report
 from lessons_lib.show.table import Table
 from lessons_lib.show.workshop import vote_first
 
@@ -20,9 +20,10 @@ _COLUMNS = (
     Text(zh="20 到 80 百分位", en="20th to 80th percentile"),
 )
 _NOTE = Text(
-    zh="▸ 最快的一行。基准是逐个算子各一遍；{rounds} 轮的中位数。{total} 个点中有 {agreeing} 个与预测相符。",
+    zh="▸ 最快的一行。基准是逐个算子各一遍；{rounds} 轮的中位数。{total} 个点中有 {agreeing} 个与预测相符：落在区间里，"
+    "或者超出不到 5%，或者超出的还不到各轮波动的一半。",
     en="▸ the fastest. The baseline is one pass per operator; medians of {rounds} rounds. {agreeing} of {total} "
-    "points agree with the prediction.",
+    "points agree with the prediction: within the interval, or outside it by less than 5% or half the rounds' spread.",
 )
 
 
@@ -54,6 +55,22 @@ def sweep_report(sweep: TileSweep, guess: int | None = None) -> Shown:
         return report(_table(sweep), [*words, Text(zh=zh, en=en or zh)])
     shown = report(_table(sweep), words)
     return ShownChart(shown.html, shown.plain, png, chart_label(sweep))
+
+
+def sweep_verdict(sweep: TileSweep) -> Shown:
+    """What should hold on any machine, however slow or noisy, line by line: safe to store and compare."""
+    return claims_shown(sweep.verdict(), _CLAIMS)
+
+
+_CLAIMS = {
+    "bit_identical_for_every_tile": Text(
+        zh="每种大小的数据块，结果都逐位相同", en="every tile size gives the same bits"
+    ),
+    "smallest_tile_is_not_the_fastest": Text(zh="最小的数据块不是最快的", en="the smallest tile is not the fastest"),
+    "no_tile_reaches_the_ratio_of_bytes": Text(
+        zh="没有一种数据块达到按字节算的 4 倍", en="no tile reaches the 4× that bytes promise"
+    ),
+}
 
 
 def _table(sweep: TileSweep) -> Table:

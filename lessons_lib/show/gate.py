@@ -13,6 +13,7 @@ import ipywidgets as widgets
 from lessons_lib.base.guess import number_in
 from lessons_lib.base.language import language_tag
 from lessons_lib.base.progress import note_progress, noted, stamped, untold_notice
+from lessons_lib.base.questions import QUESTIONS, Question
 from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, shown
 from lessons_lib.show.controls import html_view, push_button
@@ -27,6 +28,22 @@ _PROMPT = Text(zh="先写下你的猜测，再看结果。", en="Write down your
 _HOW = Text(
     zh="一个数或几句话都行。它会一直留在图的上方。",
     en="A number or a few words. It stays in view above the picture.",
+)
+_HOW_IN_UNIT = Text(
+    zh="写一个数，单位 {unit}；也可以写上理由。它会一直留在图的上方。",
+    en="A number, in {unit}; you may add why. It stays in view above the picture.",
+)
+_HOW_MANY = Text(
+    zh="写一个数；也可以写上理由。它会一直留在图的上方。",
+    en="A number; you may add why. It stays in view above the picture.",
+)
+_HOW_OFTEN = Text(
+    zh="写几倍；也可以写上理由。它会一直留在图的上方。",
+    en="How many times (×); you may add why. It stays in view above the picture.",
+)
+_HOW_IN_WORDS = Text(
+    zh="几句话就行。它会一直留在图的上方。",
+    en="A few words. They stay in view above the picture.",
 )
 _FIELD, _COMMIT = Text(zh="你的猜测", en="your guess"), Text(zh="确定", en="commit")
 _BLANK = Text(zh="还没有写：写一个数，或者几句话。", en="Nothing is written yet: type a number or a few words.")
@@ -44,6 +61,8 @@ class LockedError(RuntimeError):
 class GuessGate:
     """Closed until a guess is committed; one that the progress file holds opens it at once.
 
+    It asks what the lesson asks above the panel (see ``base.questions``), and of a panel that no lesson has, any guess.
+
     Args:
         key: under which the guess is noted, such as the panel's class; ``lesson``: ``"01"``.
         opened: called when the guess is committed.
@@ -51,6 +70,7 @@ class GuessGate:
 
     def __init__(self, key: str, lesson: str, opened: Callable[[], object]) -> None:
         self.key, self.lesson, self._opened = guess_key(key), lesson, opened
+        self.question = QUESTIONS.get(self.key)
         earlier = noted(SECTION, self.key).get("guess")
         self.guess: str | None = earlier[:_LONGEST] if isinstance(earlier, str) and earlier.strip() else None
         self._field = widgets.Text(
@@ -70,7 +90,7 @@ class GuessGate:
         layout = widgets.Layout(
             border="1px solid #d0d7de", padding="10px 14px 4px", margin="4px 0", max_width="758px"
         )
-        self.form = widgets.VBox([html_view(_asking()), row, self._said], layout=layout)
+        self.form = widgets.VBox([html_view(_asking(self.question)), row, self._said], layout=layout)
         self._say(None)
         self._show()
 
@@ -105,8 +125,11 @@ class GuessGate:
             self._opened()
 
     def plain(self) -> str:
-        """In words what shows: the question, or the guess."""
-        return str(_PROMPT) if self.guess is None else str(_YOURS.format(guess=self.guess))
+        """In words what shows: the question, and the guess once it is committed."""
+        asked = [] if self.question is None else [str(self.question.words)]
+        if self.guess is None:
+            return "\n".join([str(_PROMPT), *asked])
+        return "\n".join([*asked, str(_YOURS.format(guess=self.guess))])
 
     def _heard(self, content: object) -> None:
         """Enter in the field, or a press of the button."""
@@ -123,7 +146,7 @@ class GuessGate:
 
     def _keep(self, words: str) -> None:
         self.guess = " ".join(words.split())[:_LONGEST]
-        found = number_in(self.guess)
+        found = number_in(self.guess) if self.question is None else self.question.number_in(self.guess)
         fields: dict[str, object] = {"guess": self.guess}
         if found is not None:
             whole = found.number.is_integer() and abs(found.number) < 1e15
@@ -134,7 +157,7 @@ class GuessGate:
 
     def _show(self) -> None:
         notice = untold_notice() if self.guess is not None else None
-        self.line.value = "" if self.guess is None else _kept_html(self.guess, notice)
+        self.line.value = "" if self.guess is None else _kept_html(self.question, self.guess, notice)
 
     def _say(self, words: Text | None) -> None:
         self._said.value = (
@@ -153,19 +176,28 @@ def guess_key(name: str) -> str:
     return re.sub(r"[^\w.\- ]", "_", name)[:_LONGEST_KEY].strip() or "panel"
 
 
-def _asking() -> str:
-    return (
-        f'<div lang="{language_tag()}" style="line-height:1.6;font-size:14px"><b>{escape(str(_PROMPT))}</b>'
-        f"<br>{escape(str(_HOW))}</div>"
-    )
+def _asking(question: Question | None) -> str:
+    """The question in bold, what to do above it and how below; without a question, what to do is in bold."""
+    lines = [f"<b>{escape(str(_PROMPT))}</b>", escape(str(_HOW))]
+    if question is not None:
+        lines = [escape(str(_PROMPT)), f"<b>{escape(str(question.words))}</b>", escape(str(_how(question.unit)))]
+    return f'<div lang="{language_tag()}" style="line-height:1.6;font-size:14px">{"<br>".join(lines)}</div>'
 
 
-def _kept_html(guess: str, notice: Text | None) -> str:
+def _how(unit: str | None) -> Text:
+    """What kind of answer a question wants."""
+    if unit is None:
+        return _HOW_IN_WORDS
+    return {"": _HOW_MANY, "×": _HOW_OFTEN}.get(unit) or _HOW_IN_UNIT.format(unit=unit)
+
+
+def _kept_html(question: Question | None, guess: str, notice: Text | None) -> str:
+    above = "" if question is None else f'<div style="font-weight:400">{escape(str(question.words))}</div>'
     beneath = "" if notice is None else f'<div style="font-size:12px;font-weight:400">{escape(str(notice))}</div>'
     return (
         f'<div role="status" lang="{language_tag()}" style="max-width:744px;margin:2px 0 6px;padding-left:8px;'
         'line-height:1.6;font-size:14px;font-weight:600;border-left:4px solid #0072B2;overflow-wrap:anywhere">'
-        f"{escape(str(_YOURS.format(guess=guess)))}{beneath}</div>"
+        f"{above}<div>{escape(str(_YOURS.format(guess=guess)))}</div>{beneath}</div>"
     )
 
 

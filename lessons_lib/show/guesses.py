@@ -34,6 +34,12 @@ def voted_number(key: str) -> float | None:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def voted_word(key: str) -> str | None:
+    """The value of the option that was voted for, if it is a word and a progress file holds it."""
+    value = noted(SECTION, key).get("value") if has_progress_file() else None
+    return value if isinstance(value, str) else None
+
+
 def guess_line(asked: Text, guess: Text | str) -> Text:
     """The line “your guess” of a report.
 

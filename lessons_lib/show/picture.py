@@ -165,7 +165,7 @@ class Picture:
 
     def hatched(self, x: float, y: float, width: float, height: float) -> None:
         """Lanes that a mask switches off: diagonal lines, within the frame, and nothing beneath."""
-        self._box(x, y, width, height, radius=0, fill=CARD, stroke=MUTED, stroke_dasharray="3 3")
+        self._box(x, y, width, height, radius=0, fill=CARD, stroke=MUTED, stroke_width=1)
         for offset in range(7, int(width + height), 7):
             # From the left or the bottom edge, up at 45 degrees, to the top or the right edge.
             left, bottom = max(0.0, offset - height), min(float(offset), height)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -29,6 +29,20 @@ def report(table: Table, words: Sequence[Text] = (), svg: str = "") -> Shown:
     """A picture, a table and paragraphs, one below the other."""
     prose = report_words(words)
     return Shown(svg + table.html() + prose.html, "\n".join([table.plain(), *([prose.plain] if words else [])]))
+
+
+def claims_shown(claims: Mapping[str, bool], words: Mapping[str, Text]) -> Shown:
+    """A line for each claim, ✓ where it holds and ✗ where it does not.
+
+    Args:
+        claims: name -> whether it holds, such as a measurement's ``verdict()``; ``words``: each name in words.
+    """
+    return report_words(
+        [
+            Text(zh="{mark} {claim}", en="{mark} {claim}").format(mark="✓" if holds else "✗", claim=words[name])
+            for name, holds in claims.items()
+        ]
+    )
 
 
 def report_words(words: Sequence[Text]) -> Shown:

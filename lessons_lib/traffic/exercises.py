@@ -123,11 +123,11 @@ def check_total_bytes(attempt: object) -> Feedback:
 def _swiglu_saved_mib() -> int:
     """Saved MiB, counted: sigmoid, mul, mul on 32 MiB tensors, three kernels against one."""
     graph = (
-        Operator("sigmoid", ("x",), "s"),
-        Operator("mul_1", ("x", "s"), "silu"),
-        Operator("mul_2", ("silu", "gate"), "y"),
+        Operator("sigmoid", ("gate",), "s"),
+        Operator("mul_1", ("gate", "s"), "silu"),
+        Operator("mul_2", ("silu", "up"), "y"),
     )
-    sizes = dict.fromkeys(("x", "s", "silu", "gate", "y"), 32 * MIB)
+    sizes = dict.fromkeys(("gate", "s", "silu", "up", "y"), 32 * MIB)
     names = [operator.name for operator in graph]
     apart = plan_traffic(graph, [[name] for name in names], sizes, outputs=["y"])
     fused = plan_traffic(graph, [names], sizes, outputs=["y"])
@@ -139,9 +139,9 @@ _SWIGLU = ValueExercise(
     mistakes={
         128: Text(
             zh="128 = 2 × 2 × 32，是组间边界公式给出的值。公式漏了一次读："
-            "x 在分开时被两个核函数各读一次，融合后只读一次。",
+            "gate 在分开时被两个核函数各读一次，融合后只读一次。",
             en="128 = 2 x 2 x 32 is what the boundary formula gives. It misses a read: unfused, two kernels "
-            "each read x; fused, it is read once.",
+            "each read gate; fused, it is read once.",
         ),
         256: Text(
             zh="这是不融合时的总读写；题目问的是省下多少。",
@@ -162,16 +162,16 @@ _SWIGLU = ValueExercise(
             en="Kernel by kernel, list what it reads and what it writes; every tensor is 32 MiB.",
         ),
         Text(
-            zh="三个核函数：读 x 写 s；读 x、s 写 silu；读 silu、gate 写 y。一共 8 次。",
-            en="Three kernels: read x, write s; read x and s, write silu; read silu and gate, write y. Eight in all.",
+            zh="三个核函数：读 gate 写 s；读 gate、s 写 silu；读 silu、up 写 y。一共 8 次。",
+            en="Three kernels: read gate, write s; read gate and s, write silu; read silu and up, write y. Eight in all.",
         ),
         Text(
-            zh="融合后：读 x、gate，写 y，一共 3 次。差是 5 × 32 MiB。",
-            en="Fused: read x and gate, write y. Three in all. The difference is 5 x 32 MiB.",
+            zh="融合后：读 gate、up，写 y，一共 3 次。差是 5 × 32 MiB。",
+            en="Fused: read gate and up, write y. Three in all. The difference is 5 x 32 MiB.",
         ),
     ),
     done=Text(
-        zh="256 − 96 = 160 MiB：两个算子共用的输入 x 也少读了一次，边界公式看不到这一点。",
+        zh="256 − 96 = 160 MiB：两个算子共用的输入 gate 也少读了一次，边界公式看不到这一点。",
         en="256 - 96 = 160 MiB: the second read of a shared input is saved too; the boundary formula cannot see it.",
     ),
     key="check_swiglu_saved",

@@ -272,7 +272,7 @@ def interleaved(
     rounds = min(repeats, max(_FEWEST_ROUNDS, int(budget_seconds / max(warm_up, 1e-9)) - 1))
     samples: dict[str, list[float]] = {name: [] for name in parts}
     elapsed = own = 0.0
-    for _ in _with_progress(range(rounds), progress):
+    for _ in with_tqdm(str(_PROGRESS), progress)(range(rounds)):
         start, own_start = perf_counter(), _clock()
         for name, part in parts.items():
             samples[name].append(_seconds(part))
@@ -281,12 +281,17 @@ def interleaved(
     return samples, max(0.0, 1 - own / elapsed) if _OWN_TIME and elapsed > 0 else 0.0
 
 
-def _with_progress(rounds: range, progress: bool) -> Iterator[int]:
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return iter(rounds)
-    return iter(tqdm(rounds, desc=str(_PROGRESS), file=sys.stdout, leave=False, disable=not progress))
+def with_tqdm(label: str, shown: bool) -> Callable[[Iterable[int]], Iterator[int]]:
+    """A progress bar on standard output: a notebook compares what comes on standard error. None without tqdm."""
+
+    def progress(rounds: Iterable[int]) -> Iterator[int]:
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return iter(rounds)
+        return iter(tqdm(rounds, desc=label, file=sys.stdout, leave=False, disable=not shown))
+
+    return progress
 
 
 def _seconds(action: Callable[[], object]) -> float:

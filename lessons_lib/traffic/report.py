@@ -10,7 +10,7 @@ from lessons_lib.base.units import format_bytes, format_range, format_ratio, for
 from lessons_lib.base.validate import require_real
 from lessons_lib.show.guesses import YOUR_GUESS, note_measured
 from lessons_lib.show.intervals import IntervalRow, draw_intervals
-from lessons_lib.show.shown import Shown, report
+from lessons_lib.show.shown import Shown, claims_shown, report
 from lessons_lib.show.table import Table
 from lessons_lib.show.workshop import vote_first
 from lessons_lib.traffic.measurement import ChainMeasurement
@@ -18,7 +18,7 @@ from lessons_lib.traffic.measurement import ChainMeasurement
 _UNFUSED = Text(zh="四遍", en="four passes")
 _TILED = Text(zh="逐块一遍", en="one tiled pass")
 _RATIO = Text(zh="四遍 ÷ 一遍", en="four passes ÷ one")
-_TITLE = Text(zh="四个 NumPy 算子，float32，每个张量 {size}", en="Four NumPy operators, float32, {size} a tensor")
+_TITLE = Text(zh="四个 NumPy 算子，float32，每个张量 {size}", en="Four NumPy operators, float32, {size} per tensor")
 _LABEL = Text(
     zh="四遍与逐块一遍：预测区间与实测耗时",
     en="Four passes, one tiled pass: predicted intervals and measured times",
@@ -60,6 +60,22 @@ def lab_report(measurement: ChainMeasurement, guess: float | None = None) -> Sho
     )
     words = (measurement.naive_gap.text, measurement.reason.text, *measurement.notes)
     return report(_table(measurement, guess), words, svg)
+
+
+def chain_verdict(measurement: ChainMeasurement) -> Shown:
+    """What should hold on any machine, however slow or noisy, line by line: safe to store and compare."""
+    return claims_shown(measurement.verdict(), _CLAIMS)
+
+
+_CLAIMS = {
+    "bit_identical": Text(zh="两种做法的结果逐位相同", en="both ways give the same bits"),
+    "bytes_ratio_is_number_of_operations": Text(
+        zh="字节之比等于算子数：4", en="the ratio of bytes is the number of operators, 4"
+    ),
+    "less_than_naive_speedup": Text(
+        zh="加速比小于按字节算的 4 倍", en="the speed-up is below the 4× that bytes promise"
+    ),
+}
 
 
 def _table(measurement: ChainMeasurement, guess: float | None) -> Table:

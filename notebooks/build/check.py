@@ -15,7 +15,7 @@ from notebooks.build.edition import edition
 from notebooks.build.execute import stderr_of
 from notebooks.build.faults import Fault
 from notebooks.build.glossary import library_faults, prose_faults
-from notebooks.build.instructor import unsolved
+from notebooks.build.instructor import unanswered, unsolved
 from notebooks.build.links import notebook_path
 from notebooks.build.placeholders import placeholder_faults
 from notebooks.build.read import AUDIENCES, LANGUAGES, Audience, Language, Lesson
@@ -31,6 +31,7 @@ def content_faults(course: Course) -> Iterator[Fault]:
         yield from code_faults(lesson)
         yield from placeholder_faults(lesson)
         yield from prose_faults(lesson, course.glossary)
+        yield from unanswered(lesson)
     yield from library_faults(course.root, course.glossary)
 
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from nbformat import NotebookNode
 
 from notebooks.build.faults import Fault
 from notebooks.build.links import gpu_words, notebook_path
-from notebooks.build.read import Language, Lesson, Twins
+from notebooks.build.read import LANGUAGES, Language, Lesson, Twins
 
 BOX = "instructor-box"
 RIGHT = "✓"
 _NOT_RIGHT = "✗○"
+ASK: dict[Language, str] = {"zh": "**问：**", "en": "**Ask:**"}
+ANSWER: dict[Language, str] = {"zh": "**答：**", "en": "**Answer:**"}
 _HEADING = re.compile(r"^#{1,3} .*$", re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _MINUTES: dict[Language, str] = {"zh": "*{start} 起，{minutes:g} 分钟*", "en": "*at {start}, {minutes:g} min*"}
 _BOX: dict[Language, str] = {
     "zh": "**教师版** ｜ **用时：** {minutes:g} 分钟 ｜ **GPU：** {gpu} ｜ **软件包：** {needs}\n\n"
-    "练习里是跑过的参考答案。每节标题下面写着从第几分钟开始、要几分钟；像这样缩进的段落是给老师看的，学员的那一版里没有。"
-    "学员打开的是 [{file}]({link})。",
+    "练习里是跑过的参考答案。每节标题下面写着从第几分钟开始、要几分钟，那是单上这一课的钟点；课堂上按[课表](../../../teaching/zh/README.md)走。"
+    "像这样缩进的段落是给老师看的，学员的那一版里没有。学员打开的是 [{file}]({link})。",
     "en": "**Instructor's edition** ｜ **Time:** {minutes:g} minutes ｜ **GPU:** {gpu} ｜ **Packages:** {needs}\n\n"
     "Exercises hold their solutions, run. Under each heading stand the minute at which the section begins and how many it "
-    "takes; indented paragraphs like this one are for you, and learners do not have them. They open [{file}]({link}).",
+    "takes, by the clock of this lesson taken alone; in class go by the [schedule](../../../teaching/en/README.md). "
+    "Indented paragraphs like this one are for you, and learners do not have them. They open [{file}]({link}).",
 }
 
 
@@ -76,6 +80,20 @@ def _start(twins: Twins, lesson: Lesson) -> float:
     """The minute at which this section begins."""
     prose = lesson.prose
     return sum(before.zh.minutes for before in prose[: prose.index(twins)])
+
+
+def unanswered(lesson: Lesson) -> Iterator[Fault]:
+    """A fault for each question to the class in ``lesson`` that has no answer right below it."""
+    for twins in lesson.prose:
+        if "instructor" not in twins.tags:
+            continue
+        for language in LANGUAGES:
+            cell, ask, answer = twins[language], ASK[language], ANSWER[language]
+            lines = [(offset, line) for offset, line in enumerate(cell.source.splitlines()) if line.strip()]
+            for (offset, line), (_, below) in pairwise([*lines, (0, "")]):
+                if line.startswith(ask) and not below.startswith(answer):
+                    message = f"'{cell.id}': {ask} needs its {answer} right below: whoever asks must know"
+                    yield Fault(lesson.file, cell.body_line + offset, message)
 
 
 def unsolved(lesson: Lesson, notebook: NotebookNode) -> Iterator[Fault]:

@@ -73,7 +73,7 @@ def _neighbour(lesson: Lesson, step: int, language: Language, audience: Audience
 
 _HOW_TO_RUN: dict[Language, str] = {
     "zh": "从第一格起，逐格按 Shift + Enter 运行；运行之后，图才变成能拖动的面板。",
-    "en": "Run the cells one by one from the top with Shift + Enter; once run, a picture becomes a panel that moves.",
+    "en": "Run the cells one by one from the top with Shift + Enter; run its cell, and a picture becomes a panel with sliders.",
 }
 _AT_THE_END: dict[Language, dict[int, str]] = {
     "zh": {-1: "（这是第一课）", 1: "（这是目前的最后一课）"},

@@ -25,9 +25,9 @@
 # - 说清这个数**没有**包含什么，给出一个预测区间而不是一个倍数；
 # - 在自己的 CPU 上量一次，并说出预测与实测差在哪里、为什么。
 #
-# **先读**（同系列的章节，没读过也能上这一课）**：** 09. AI Compilers and Graph Optimization | AI 编译器与计算图优化；18. Triton Block Model | Triton Block 模型
+# **先读**（同一系列另一门课的章节，编号与这里无关，没读过也不影响）**：** 09. AI Compilers and Graph Optimization | AI 编译器与计算图优化；18. Triton Block Model | Triton Block 模型
 #
-# **后读：** 05. Triton 性能调优与基准测试；06. Triton 进阶：跨线程归约与数值稳定；08. Triton Flash Attention
+# **延伸阅读**（同上）**：** 05. Triton 性能调优与基准测试；06. Triton 进阶：跨线程归约与数值稳定；08. Triton Flash Attention
 
 # %% [markdown] id="title-en" lang="en" minutes=1 gpu="none" needs="lab"
 # # 01. Intermediate Tensors and Logical Traffic | 中间张量与逻辑读写
@@ -44,15 +44,21 @@
 # - say what that number leaves **out**, and predict an interval instead of a factor;
 # - measure it on your own CPU, and say why prediction and measurement differ.
 #
-# **Read before** (chapters of the same series; you can take this lesson without them)**:** 09. AI Compilers and Graph Optimization; 18. Triton Block Model
+# **Read before** (chapters of a companion course, with numbers of their own; not required)**:** 09. AI Compilers and Graph Optimization; 18. Triton Block Model
 #
-# **Read after:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
+# **Read after** (the same course)**:** 05. Triton autotuning and profiling; 06. Reductions across threads and numerical stability in Triton; 08. Triton Flash Attention
 
 # %% [markdown] id="prepare-zh" lang="zh" tags=["instructor"]
 # **准备：** 投影上先把 `lab` 那一格跑过一遍（约十秒，空闲内存最好有 1 GB，不够时张量会自动缩小），课上再跑一次。黑板上留一块地方，从第一次投票起记人数，课结束时再指回去。
 
 # %% [markdown] id="prepare-en" lang="en" tags=["instructor"]
 # **Prepare:** run the cell `lab` once beforehand (about ten seconds; with less than about 1 GB free it makes its tensors smaller), and again in class. Keep a corner of the board for the counts of the first vote; point back at it at the end.
+
+# %% [markdown] id="title-teach-zh" lang="zh" tags=["instructor"]
+# **说：**开场一句：“A100 从显存搬一个字节的工夫，够它做两百次运算（312 TFLOP/s ÷ 1555 GB/s）。今天就数搬了多少字节。”
+
+# %% [markdown] id="title-teach-en" lang="en" tags=["instructor"]
+# **Say:** Open with one sentence: "In the time an A100 moves one byte of memory it could do two hundred operations (312 TFLOP/s ÷ 1,555 GB/s), so today we count bytes."
 
 # %% id="bootstrap"
 # generated
@@ -76,22 +82,26 @@
 #
 # **问：**你数的是什么：张量、算子，还是边界？
 #
+# **答：**该数边界：4 组之间 3 个，各一写一读，2 × 3 × 64 = 384 MiB。手算之前不说。
+#
 # | 听到的 | 反问 |
 # | --- | --- |
-# | 512 MiB（2 × 算子数） | 最后一个算子的结果，下一个核函数是谁来读？ |
-# | 192 MiB | 写出去的张量，没有人读回来吗？ |
-# | 256 MiB | 第四个算子的输出，是不是中间张量？ |
+# | 512 MiB（2 × 算子数） | 最后一个算子的结果，下一个核函数是谁来读？（没有人） |
+# | 192 MiB | 写出去的张量，没有人读回来吗？（后一个核函数） |
+# | 256 MiB | 第四个算子的输出，是不是中间张量？（不是） |
 
 # %% [markdown] id="guess-first-teach-en" lang="en" tags=["instructor"]
 # **Say:** Read out the four choices, count hands, write the counts down, and do not say which is right. Nobody learns from an answer they never guessed, so wait the extra half minute.
 #
 # **Ask:** What did you count: tensors, operators or boundaries?
 #
+# **Answer:** Boundaries are right: three between four groups, a write and a read each, 2 × 3 × 64 = 384 MiB. Keep it until the sum.
+#
 # | you hear | ask back |
 # | --- | --- |
-# | 512 MiB (2 × operators) | The last operator's result: which kernel reads it back? |
-# | 192 MiB | Does nobody read back what was written? |
-# | 256 MiB | Is the fourth operator's output an intermediate tensor? |
+# | 512 MiB (2 × operators) | After the last operator, which kernel reads its result? (none) |
+# | 192 MiB | Does nobody read the tensor that was written? (the next kernel does) |
+# | 256 MiB | The fourth operator's output: is it an intermediate tensor? (no) |
 
 # %% id="vote"
 from lessons_lib import traffic_vote
@@ -102,22 +112,30 @@ vote
 # %% [markdown] id="formula-zh" lang="zh" minutes=2
 # ## 手算，再用代码算
 #
+# <details><summary>投过票，再展开</summary>
+#
 # 4 个算子分成 4 组，一组一个核函数。组与组之间有 4 − 1 = 3 个**组间边界**。每个边界上的张量写一次、读一次：
 #
 # $$\text{中间读写} = 2 \times (\text{组数} - 1) \times \text{张量字节} = 2 \times 3 \times 64\ \text{MiB} = 384\ \text{MiB}$$
 #
 # 猜 192 的人只数了写；猜 256 的人把四个算子的输出各数了一次；猜 512 的人给每个算子都记了一读一写，共 8 次：链的输入和输出也算了进去，而这两样融合省不掉。
 #
+# </details>
+#
 # `fusion_traffic` 就是这条公式。分成 4、2、1 组，各是多少：
 
 # %% [markdown] id="formula-en" lang="en" minutes=2
 # ## By hand, then by code
+#
+# <details><summary>Vote, then open</summary>
 #
 # Four operators in four groups, one kernel each. Between the groups there are 4 − 1 = 3 **group boundaries**. The tensor at each boundary is written once and read once:
 #
 # $$\text{intermediate traffic} = 2 \times (\text{groups} - 1) \times \text{tensor bytes} = 2 \times 3 \times 64\ \text{MiB} = 384\ \text{MiB}$$
 #
 # A guess of 192 counted only the writes. 256 counted the output of each of the four operators once. 512 counted a read and a write for every operator: that includes the chain's input and output, which no fusion can remove.
+#
+# </details>
 #
 # `fusion_traffic` is this formula. In 4, 2 and 1 groups:
 
@@ -126,26 +144,32 @@ vote
 #
 # **问：**4 组变 2 组，为什么不是减半？
 #
+# **答：**组数减半，边界却从 3 个变成 1 个：读写只剩三分之一，128 MiB。
+#
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “2 组就是 192” | 2 组之间有几个边界？ |
+# | “2 组就是 192” | 2 组之间有几个边界？（1 个） |
+# | “1 组也还有 128，总要读进来、写出去” | 链的输入和输出，是中间张量吗？（不是；两节之后再算） |
 
 # %% [markdown] id="formula-teach-en" lang="en" tags=["instructor"]
 # **Say:** Slow by hand, quick by code: three boundaries, a write and a read each. That the number of operators is missing from the formula is for the panel to show; do not say it yet.
 #
 # **Ask:** From four groups to two, why is it not halved?
 #
+# **Answer:** The groups are halved, the boundaries go from 3 to 1: a third is left, 128 MiB.
+#
 # | you hear | ask back |
 # | --- | --- |
-# | "Two groups: 192." | How many boundaries lie between two groups? |
+# | "Two groups: 192." | How many boundaries lie between two groups? (one) |
+# | "One group: still 128, it comes in and goes out." | Are the chain's input and output intermediate tensors? (no; they come two sections on) |
 
-# %% id="formula-code"
+# %% id="formula-code" tags=["answer"]
 from lessons_lib import fusion_traffic
 
 MIB = 2**20
 for groups in (4, 2, 1):
     plan = fusion_traffic(num_ops=4, tensor_bytes=64 * MIB, fused_groups=groups)
-    print(groups, "groups:", plan["intermediate_bytes"] // MIB, "MiB", plan)
+    print("groups:", groups, "MiB:", plan["intermediate_bytes"] // MIB, plan)
 
 # %% [markdown] id="panel-intro-zh" lang="zh" minutes=3
 # ## 动手：把张量留在片上
@@ -170,22 +194,26 @@ for groups in (4, 2, 1):
 # %% [markdown] id="panel-intro-teach-zh" lang="zh" tags=["instructor"]
 # **说：**只拖“组数”，让全场盯住一个张量：它升进核函数，一写一读两个箭头消失。这一个动作就是整门课。拖之前要每个人先说一个数。
 #
-# **问：**算子从 6 加到 12，读写变不变？
+# **问：**6 个算子之间有 5 个张量，分成 3 组，几个要进显存？
+#
+# **答：**2 个，一个边界一个；另外 3 个留在片上。算子加到 12 个，还是 2 个。
 #
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “翻倍” | 多出来的 6 个算子，结果写到了哪里？ |
-# | “片上就是共享内存” | 一个线程接着用自己刚算出的值，需要给别的线程看吗？ |
+# | “算子翻倍，读写也翻倍” | 多出来的 6 个算子，结果写到了哪里？（留在片上） |
+# | “片上就是共享内存” | 一个线程接着用自己刚算出的值，需要给别的线程看吗？（不需要，在寄存器里） |
 
 # %% [markdown] id="panel-intro-teach-en" lang="en" tags=["instructor"]
 # **Say:** Drag "groups" alone and have everybody watch one tensor: it rises into the kernel, and its write and its read disappear. That movement is the course. Ask for a number before each drag.
 #
-# **Ask:** Six operators become twelve: does the traffic change?
+# **Ask:** Between six operators there are five tensors. In three groups, how many of them go to memory?
+#
+# **Answer:** Two, one a boundary; the other three stay on chip. With twelve operators it is still two.
 #
 # | you hear | ask back |
 # | --- | --- |
-# | "It doubles." | The six added operators: where do they write their results? |
-# | "On chip means shared memory." | A thread goes on with the value it has just computed: does any other thread need to see it? |
+# | "Twice the operators, twice the traffic." | The six added operators: where do their results go? (they stay on chip) |
+# | "On chip means shared memory." | A thread goes on with the value it has just computed: does any other thread need to see it? (no: registers) |
 
 # %% id="panel"
 from lessons_lib import TrafficPanel
@@ -226,13 +254,15 @@ print(panel.result["intermediate_bytes"] // MIB, "MiB")
 #
 # 全部融合后中间读写是 0。384 ÷ 0，是不是说明快了无穷倍？
 #
-# 不是。链的输入总要读一次，输出总要写一次，这叫**必需读写**，任何分组都省不掉。把面板拨回 4 个算子，勾上“计入必需读写”，再拖组数：4、2、1 组的总量是 512、256、128 MiB，最少也要原来的四分之一，所以“不融合 ÷ 本方案”的上限是 4 倍。
+# 不是。链的输入总要读一次，输出总要写一次，这叫**必需读写**，任何分组都省不掉。把面板拨回 4 个算子。两个问题：
 #
-# “加一个旁路输入”先别勾：勾上以后，最后一个算子还要从显存读一个残差 r。先猜上限还是不是 4 倍，再勾上看。
+# 1. 算上必需读写，4、2、1 组的总量各是多少？“不融合 ÷ 全融合”是几倍？写下来，再勾“计入必需读写”，拖组数。
+# 2. “加一个旁路输入”勾上以后，最后一个算子还要从显存读一个残差 r（绕过前面几个算子、直接加到最后的张量）。上限还是那个数吗？猜完再勾。
 #
 # <details><summary>对答案</summary>
 #
-# 不是：576 ÷ 192 = 3 倍。不管怎样分组，残差都要读一次，两个总量各多 64 MiB。
+# 1. 512、256、128 MiB。最少也要原来的四分之一，所以上限是 4 倍，正好是算子数。
+# 2. 不是：576 ÷ 192 = 3 倍。不管怎样分组，残差都要读一次，两个总量各多 64 MiB。
 #
 # </details>
 
@@ -241,35 +271,43 @@ print(panel.result["intermediate_bytes"] // MIB, "MiB")
 #
 # With everything fused, intermediate traffic is 0. Does 384 ÷ 0 mean infinitely faster?
 #
-# No. The chain's input must be read once and its output written once. This is **compulsory traffic**, and no grouping removes it. Set the panel above back to 4 operators, tick "count compulsory traffic" and drag "groups": the totals for 4, 2 and 1 groups are 512, 256 and 128 MiB. At best a quarter is left, so "unfused ÷ this" has a ceiling of 4×.
+# No. The chain's input must be read once and its output written once. This is **compulsory traffic**, and no grouping removes it. Set the panel above back to 4 operators. Two questions:
 #
-# Do not tick "add a side input" yet: it makes the last operator read a residual r from memory as well. Guess whether the ceiling is still 4×, then tick it.
+# 1. Compulsory traffic included, what are the totals for 4, 2 and 1 groups? How many times less does the fused chain move? Write it down, then tick "count compulsory traffic" and drag "groups".
+# 2. "Add a side input" makes the last operator read a residual r from memory as well, a tensor that goes around the operators before and is added at the end. Is the ceiling still the same? Guess, then tick it.
 #
-# <details><summary>Answer</summary>
+# <details><summary>Answers</summary>
 #
-# No: 576 ÷ 192 = 3×. Every grouping reads the residual once, which adds 64 MiB to both totals.
+# 1. 512, 256 and 128 MiB. At best a quarter is left, so the ceiling is 4×: the number of operators.
+# 2. No: 576 ÷ 192 = 3×. Every grouping reads the residual once, which adds 64 MiB to both totals.
 #
 # </details>
 
 # %% [markdown] id="ceiling-teach-zh" lang="zh" tags=["instructor"]
-# **说：**有人会说无限快，等的就是这句。输入读一次、输出写一次，谁也省不掉；加了旁路输入，上限从 4 降到 3。
+# **说：**有人会说无限快，等的就是这句。面板先拨回 4 个算子。两问都先写数，再勾：512、256、128 MiB，最多 4 倍；加上旁路输入，576 对 192，上限降到 3 倍。
 #
 # **问：**融合能不能省掉输入的那一次读？
 #
+# **答：**不能。它不是这条链算出来的，总得从显存读一次；除非把算出它的那个算子也融合进来。
+#
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “中间读写为 0，所以无限快” | 核函数的输入从哪里来，结果到哪里去？ |
-# | “原地执行也能省读写” | 同一块内存，写了几遍、读了几遍？ |
+# | “中间读写为 0，所以无限快” | 核函数的输入从哪里来，结果到哪里去？（都是显存） |
+# | “多一个旁路输入，还是 4 倍” | 残差在两种分法里各读几次？（各一次，两边都加 64） |
+# | “原地执行也能省读写” | 同一块内存，写了几遍、读了几遍？（一遍没少，省的是容量） |
 
 # %% [markdown] id="ceiling-teach-en" lang="en" tags=["instructor"]
-# **Say:** Somebody will say infinitely faster; wait for it. Input and output travel once whatever you do, and a side input brings the ceiling from 4 to 3.
+# **Say:** Somebody will say infinitely faster; wait for it. Set the panel back to 4 operators, and have both answers written down before a box is ticked: 512, 256 and 128 MiB, so 4× at best; with the side input 576 against 192, so 3×.
 #
 # **Ask:** Can fusion save the read of the input?
 #
+# **Answer:** No. Nothing in this chain makes it, so it is read once; only fusing the operator that makes it would save that.
+#
 # | you hear | ask back |
 # | --- | --- |
-# | "Zero intermediate bytes, so infinitely faster." | Where does the kernel get its input, and where does the result go? |
-# | "In place saves traffic as well." | The same buffer: how often is it written, how often read? |
+# | "Zero intermediate bytes, so infinitely faster." | Where does the kernel get its input, and where does the result go? (memory, both) |
+# | "A side input changes nothing: 4×." | How often is the residual read, unfused and fused? (once each: 64 more on both sides) |
+# | "In place saves traffic as well." | The same buffer: how often is it written, how often read? (as often as before; it saves capacity) |
 
 # %% id="ceiling-code" tags=["answer"]
 from lessons_lib import chain_traffic
@@ -294,24 +332,30 @@ for side_inputs in (0, 1):
 # **Unequal sizes.** Six operators, five boundaries with tensors of 64, 64, 16, 64 and 4 MiB. Suppose three groups are the best you can do, so two cuts. Where? An even split (boundaries 2 and 4) moves 256 MiB. Choose your two cuts before you run the cell.
 
 # %% [markdown] id="branches-teach-zh" lang="zh" tags=["instructor"]
-# **说：**公式到这里就不够用了：切在最小的张量上；谁还要用 t，t 的写就省不掉。重算是拿运算换读写，融合本身一次运算也不少。
+# **说：**公式到这里就不够用了。先要两刀，再跑：切在 16 和 4 MiB 上，40 MiB。四种做法也先要数：384、192、320、256。重算是拿运算换读写，融合本身一次运算也不少。
 #
-# **问：**f、g 融合，h 单独：t 要不要写？
+# **问：**f、g 融合，h 单独，一共五次读写，是哪五次？
+#
+# **答：**读 x，写 t，写 u；h 读 t，写 v：5 × 64 = 320 MiB。h 在另一个核函数里，t 的写就省不掉。
 #
 # | 听到的 | 反问 |
 # | --- | --- |
-# | 256 MiB（忘了 t 的写） | h 去哪里读 t？ |
-# | “融合少做运算” | 哪一个乘法没有做？ |
+# | “平均切最公平” | 一刀的代价，看组的大小还是看切断的张量？（看张量：2 × (64 + 64) = 256） |
+# | 256 MiB（忘了 t 的写） | h 去哪里读 t？（显存） |
+# | “融合少做运算” | 哪一个乘法没有做？（一个也没少） |
 
 # %% [markdown] id="branches-teach-en" lang="en" tags=["instructor"]
-# **Say:** Here the formula ends: cut at the smallest tensors; and as long as somebody else needs t, its write stays. Recompute pays with operations; fusion itself saves none.
+# **Say:** Here the formula ends. Ask for two cuts before you run: at 16 and 4 MiB, 40 MiB in all. Ask for the four plans, too: 384, 192, 320, 256. Recompute pays with operations; fusion itself saves none.
 #
-# **Ask:** f and g fused, h apart: must t be written?
+# **Ask:** f and g fused, h apart: five tensors are moved. Which?
+#
+# **Answer:** Read x, write t, write u; then h reads t and writes v: 5 × 64 = 320 MiB. With h in another kernel, the write of t stays.
 #
 # | you hear | ask back |
 # | --- | --- |
-# | 256 MiB (without t's write) | Where does h read t from? |
-# | "Fusion saves operations." | Which multiplication was not done? |
+# | "An even split is fairest." | Does a cut cost by the size of the groups, or by the tensor it severs? (the tensor: 2 × (64 + 64) = 256) |
+# | 256 MiB (without t's write) | Where does h read t from? (memory) |
+# | "Fusion saves operations." | Which multiplication was not done? (none) |
 
 # %% id="cuts-code" tags=["answer"]
 from lessons_lib import best_cuts, boundary_traffic
@@ -360,12 +404,16 @@ for name, kernels in plans.items():
     traffic = plan_traffic(graph, kernels, sizes, outputs=["u", "v"])
     print(f"{name:10} launches: {traffic['launches']}  total: {traffic['total_bytes'] // MIB} MiB")
 
+# %% [markdown] id="fan-out-answer-zh" lang="zh"
+# 四种做法：384、192、320、256 MiB。只要还有别人要用 t，它的写就省不掉，所以第三种比第四种多。
+
+# %% [markdown] id="fan-out-answer-en" lang="en"
+# The four plans move 384, 192, 320 and 256 MiB. As long as somebody else needs t, its write stays, so the third moves more than the fourth.
+
 # %% [markdown] id="time-zh" lang="zh" minutes=3
 # ## 字节之比是 3.67，时间呢？
 #
-# 刚才的四种做法：384、192、320、256 MiB。只要还有别人要用 t，它的写就省不掉，所以第三种比第四种多。
-#
-# 换一个真实的例子：`gelu(x @ w + b)`，fp16，M = N = 4096，K = 1024，A100。三个核函数一共读写 176 MiB，融合成一个只要 48 MiB，**字节**之比是 3.67。（省下的是两个 32 MiB 结果张量的一写一读，2 × 2 × 32 = 128 MiB；拿输入 x 的 8 MiB 去套公式，会算成 32 MiB。）你猜**时间**之比是多少？
+# 换一个真实的例子：`gelu(x @ w + b)`，fp16，x 是 M × K，w 是 K × N，M = N = 4096，K = 1024，A100。三个核函数一共读写 176 MiB，融合成一个只要 48 MiB，**字节**之比是 3.67。（省下的是两个 32 MiB 结果张量的一写一读，2 × 2 × 32 = 128 MiB；拿输入 x 的 8 MiB 去套公式，会算成 32 MiB。）你猜**时间**之比是多少？
 #
 # 矩阵乘的运算一次也没少，总时间再短也短不过它。按标称峰值算，一个核函数的耗时落在下面两端之间：
 #
@@ -373,14 +421,14 @@ for name, kernels in plans.items():
 #
 # 左端假设计算与读写完全重叠，右端假设一点也不重叠。几个核函数先后执行，就把各自区间的两端分别相加。**预测是一个区间，不是一个倍数。**
 #
-# 先猜再拖：K 变到 16384，融合还剩多少好处？“每次启动 µs”默认是 0：GPU 忙着的时候，后面的启动已经排在队里，不另占时间。把它拖到 20：K = 16384 和 K = 256 时，三个核函数的耗时里启动各占多少？
+# 手算一次。A100 标称 312 TFLOP/s、1555 GB/s。融合成一个核函数：2MNK = 2 × 4096 × 4096 × 1024 ≈ 344 亿次运算，要 110 µs；48 MiB 要 32 µs。区间就是 110 到 143 µs。
+#
+# 先猜再拖：K 变到 16384，融合还剩多少好处？“每次启动 µs”默认是 0：GPU 忙着的时候，后面的启动已经排在队里，不另占时间。把它拖到 20（故意往大里取）：K = 16384 和 K = 256 时，三个核函数的耗时里启动各占多少？
 
 # %% [markdown] id="time-en" lang="en" minutes=3
 # ## Bytes fall 3.67×. What about time?
 #
-# The four plans move 384, 192, 320 and 256 MiB. As long as somebody else needs t, its write stays, so the third moves more than the fourth.
-#
-# A real case: `gelu(x @ w + b)`, fp16, M = N = 4096, K = 1024, on an A100. Three kernels move 176 MiB, one moves 48 MiB: **bytes** fall 3.67×. (What is saved is a write and a read of two 32 MiB results, 2 × 2 × 32 = 128 MiB; put the 8 MiB of the input x into the formula and you get 32 MiB.) Guess how many times faster it gets.
+# A real case: `gelu(x @ w + b)` in fp16 on an A100; x is M × K and w is K × N, with M = N = 4096 and K = 1024. Three kernels move 176 MiB, one moves 48 MiB: **bytes** fall 3.67×. (What is saved is a write and a read of two 32 MiB results, 2 × 2 × 32 = 128 MiB; put the 8 MiB of the input x into the formula and you get 32 MiB.) Guess how many times faster it gets.
 #
 # The matrix multiplication still does all its operations, and that puts a floor under the time. At the vendor's peak rates, a kernel's time lies between two ends:
 #
@@ -388,29 +436,35 @@ for name, kernels in plans.items():
 #
 # The left end assumes that compute and memory overlap fully, the right end that they do not overlap at all. For kernels that run one after another, the intervals add up. **A prediction is an interval, not a factor.**
 #
-# Guess, then drag: at K = 16384, how much of the gain is left? "µs per launch" starts at 0, because launches queue ahead of a busy GPU and cost nothing then. Drag it to 20: what share of the three kernels' time is launches now, at K = 16384 and at K = 256?
+# Once by hand. An A100 peaks at 312 TFLOP/s and 1,555 GB/s. The one fused kernel does 2MNK = 2 × 4096 × 4096 × 1024 ≈ 34.4 billion operations, which take 110 µs; its 48 MiB take 32 µs. So 110 to 143 µs.
+#
+# Guess, then drag: at K = 16384, how much of the gain is left? "µs per launch" starts at 0, because launches queue ahead of a busy GPU and cost nothing then. Drag it to 20, more than most machines need: what share of the three kernels' time is launches now, at K = 16384 and at K = 256?
 
 # %% [markdown] id="time-teach-zh" lang="zh" tags=["instructor"]
-# **说：**先要一个时间之比，再开面板：1.61 到 1.78，不是 3.67。把 K 拖到 16384，好处只剩百分之四五，因为矩阵乘一次运算也没少。
+# **说：**先要一个时间之比，再开面板。跟着手算一遍：融合的那个 110 到 143 µs，三个核函数 196 到 229 µs，所以是 1.61 到 1.78，不是 3.67。把 K 拖到 16384，好处只剩百分之四五。
 #
-# **问：**字节少了 3.67 倍，为什么时间只少了 1.7 倍左右？
+# **问：**字节只剩原来的 27%，时间为什么只快了 1.7 倍左右？
+#
+# **答：**省下的 128 MiB 值 86 µs；矩阵乘的 110 µs 融合前后都要花，一次运算也没少。
 #
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “3.67 倍” | 矩阵乘的 0.11 毫秒去了哪里？ |
-# | 32 MiB（拿 x 的 8 MiB 套公式） | 被省掉的是哪两个张量？多大？ |
-# | “启动总要花 20 微秒 × 3” | GPU 忙着的时候，排队的启动占时间吗？ |
+# | “3.67 倍” | 矩阵乘的 0.11 毫秒去了哪里？（还在） |
+# | 32 MiB（拿 x 的 8 MiB 套公式） | 被省掉的是哪两个张量？多大？（x @ w 和加过偏置的，各 32 MiB） |
+# | “启动总要花 20 微秒 × 3” | GPU 忙着的时候，排队的启动占时间吗？（不占） |
 
 # %% [markdown] id="time-teach-en" lang="en" tags=["instructor"]
-# **Say:** Ask for a ratio of times before you open the panel: 1.61 to 1.78, not 3.67. Drag K to 16384 and 4% or 5% is left, since the GEMM does all its operations as before.
+# **Say:** Ask for a ratio of times before you open the panel. Do the sum with them: 110 to 143 µs fused, 196 to 229 µs as three kernels, so 1.61 to 1.78 and not 3.67. Drag K to 16384, and 4% or 5% is left.
 #
-# **Ask:** Bytes fall 3.67×: why does the time fall only about 1.7×?
+# **Ask:** Bytes fall 3.67×: why is it only about 1.7× faster?
+#
+# **Answer:** The 128 MiB saved are worth 86 µs; the GEMM's 110 µs are paid before and after, for it does all its operations either way.
 #
 # | you hear | ask back |
 # | --- | --- |
-# | "3.67×" | Where have the GEMM's 0.11 ms gone? |
-# | 32 MiB (x's 8 MiB in the formula) | Which two tensors are saved, and how large are they? |
-# | "Three launches always cost 3 × 20 µs." | While the GPU is busy, does a queued launch take time? |
+# | "3.67×" | Where have the GEMM's 0.11 ms gone? (nowhere) |
+# | 32 MiB (x's 8 MiB in the formula) | Which two tensors are saved, and how large are they? (x @ w, and the same with the bias: 32 MiB each) |
+# | "Three launches always cost 3 × 20 µs." | While the GPU is busy, does a queued launch take time? (no) |
 
 # %% id="time-panel" tags=["answer"]
 from lessons_lib import EpiloguePanel
@@ -421,7 +475,9 @@ time_panel
 # %% [markdown] id="time-answer-zh" lang="zh"
 # <details><summary>对答案</summary>
 #
-# K = 16384 时矩阵乘占了几乎全部时间，融合只快 4% 到 5%。启动 20 µs 时，三次启动在 K = 16384 只占 3% 左右，在 K = 256 占三分之一上下。
+# K = 16384 时矩阵乘占了几乎全部时间，融合只快 4% 到 5%。启动 20 µs 时，三次启动在 K = 16384 只占 3% 左右，在 K = 256 占三分之一上下。滑块把启动时间全数加上，等于假设 GPU 每次都停下来等，这是最坏的情况：1.8 毫秒的矩阵乘后面，启动早排好了队。
+#
+# 加速比的两端是怎么除的？两边都完全重叠，196 ÷ 110 = 1.78；两边都不重叠，229 ÷ 143 = 1.61。两边用的是**同一个**假设。要是一边重叠、另一边不重叠，就是 1.38 到 2.08：同一块 GPU 上不太会这样，但也没人保证。
 #
 # 留意加速比的上限往哪边走：K = 1024 时它从 1.78 升到 1.97，K = 256 时却从 4.14 降到 3.66。启动开销越大，时间之比就越靠近启动次数之比，也就是 3。
 #
@@ -430,7 +486,9 @@ time_panel
 # %% [markdown] id="time-answer-en" lang="en"
 # <details><summary>Answers</summary>
 #
-# At K = 16384 the matrix multiplication takes nearly all the time, and fusing gains 4% to 5%. At 20 µs each, three launches are about 3% of the time at K = 16384, and about a third at K = 256.
+# At K = 16384 the matrix multiplication takes nearly all the time, and fusing gains 4% to 5%. At 20 µs each, three launches are about 3% of the time at K = 16384, and about a third at K = 256. The slider adds them in full, as if the GPU stopped and waited before every kernel: the worst case. Behind 1.8 ms of matrix multiplication they would have queued long before.
+#
+# How are the two ends of the speed-up divided? If both plans overlap fully, 196 ÷ 110 = 1.78; if neither overlaps, 229 ÷ 143 = 1.61. Both sides make the **same** assumption. With one overlapping and the other not, it is 1.38× to 2.08×: unlikely on one GPU, but nobody promises it.
 #
 # Watch which way the upper end of the speed-up moves: at K = 1024 it rises from 1.78× to 1.97×, at K = 256 it falls from 4.14× to 3.66×. The more a launch costs, the closer the ratio of times comes to the ratio of launches, which is 3.
 #
@@ -457,32 +515,36 @@ time_panel
 # %% [markdown] id="lab-intro-zh" lang="zh" minutes=3
 # ## 量一次：就在这台机器上
 #
-# 没有 GPU 也能量：把 CPU 的缓存当作片上，内存当作显存。四个 NumPy 算子，每个张量 64 MiB，有两种做法：分四遍做；或者切成小**数据块**，每块在缓存里做完四个算子再写出去。按字节算差 4 倍，你猜实际差几倍？
+# 没有 GPU 也能量：把 CPU 的缓存当作片上，内存当作显存。四个 NumPy 算子，每个张量 64 MiB，有两种做法：分四遍做；或者切成 256 个 256 KiB 的小**数据块**，每块在缓存里做完四个算子再写出去。按字节算差 4 倍，你猜实际差几倍？
 
 # %% [markdown] id="lab-intro-en" lang="en" minutes=3
 # ## Measure it, on this machine
 #
-# No GPU is needed. Let the CPU's cache stand for the chip and its RAM for device memory: run four NumPy operators over 64 MiB, either in four passes or cut into small **tiles**, each taken through all four operators in cache and then written out. By bytes that is 4×. What is your guess?
+# No GPU is needed. Let the CPU's cache stand for the chip and its RAM for device memory: run four NumPy operators over 64 MiB, either in four passes or cut into 256 **tiles** of 256 KiB, each taken through all four operators in cache and then written out. By bytes that is 4×. What is your guess?
 
 # %% [markdown] id="lab-intro-teach-zh" lang="zh" tags=["instructor"]
 # **说：**投票，然后在投影上跑一次。表下面那几段是按这次测量挑出来的，照着念。预测是区间，量出来落在外面也好，让全场说原因。
 #
 # **问：**为什么到不了 4 倍？先说一个理由，再看表。
 #
+# **答：**搬的字节少了，四个算子的运算一次也没少；切成小块，NumPy 还要多调用上千次。
+#
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “4 倍” | 除了搬数据，CPU 还在干什么？ |
-# | “CPU 的结论，GPU 上不算数” | 缓存换成片上，内存换成显存，哪一句话要改？ |
+# | “4 倍” | 除了搬数据，CPU 还在干什么？（运算，调用 NumPy） |
+# | “CPU 的结论，GPU 上不算数” | 缓存换成片上，内存换成显存，哪一句话要改？（只有调用次数：GPU 上融合以后只启动一次） |
 
 # %% [markdown] id="lab-intro-teach-en" lang="en" tags=["instructor"]
 # **Say:** Vote, then run it on the projector. The paragraphs under the table were chosen by this measurement; read them out. A prediction is an interval, and a result outside it is welcome: let the room say why.
 #
 # **Ask:** Why not 4×? One reason first, then the table.
 #
+# **Answer:** Fewer bytes move, but the four operators do all their arithmetic; and tile by tile there are a thousand more calls of NumPy.
+#
 # | you hear | ask back |
 # | --- | --- |
-# | "4×" | What does the CPU do besides moving data? |
-# | "A CPU says nothing about a GPU." | Put chip for cache and device memory for RAM: which sentence changes? |
+# | "4×" | What does the CPU do besides moving data? (arithmetic, and calls of NumPy) |
+# | "A CPU says nothing about a GPU." | Put chip for cache and device memory for RAM: which sentence changes? (only the calls: a fused kernel is launched once) |
 
 # %% id="lab-vote"
 from lessons_lib import lab_vote
@@ -497,22 +559,23 @@ measurement = measure_chain()
 lab_report(measurement, guess=guess.value)
 
 # %% [markdown] id="lab-read-zh" lang="zh"
-# 图中的斜线段是预测区间：左端（实心条到头的地方）是下限，右端是上限；竖线是实测。表下面的几段话是按测量结果挑出来的，说的是**你这台机器**上的原因。
+# 图中的斜线段是预测区间：左端（实心条到头的地方）是下限，右端是上限；竖线是实测。加速比那一行的两端是交叉除的（一边最慢，一边最快），因为这里两种做法的重叠程度未必一样，区间比上一节的宽。表下面的几段话是按测量结果挑出来的，说的是**你这台机器**上的原因。
 #
 # 有一件事与机器无关：逐块做时，Python 调用 NumPy 的次数不降反升（张量 64 MiB 时，从 4 次变成 1024 次）；真正的融合核函数只启动一次。融合省读写，也省启动，这里只量到了前者。
 #
-# 耗时每次不同；下面三条在任何机器上都应成立：两种做法的结果逐位相同；字节之比等于算子数；加速小于按字节算的 4 倍。
+# 耗时每次不同；下面三条在任何机器上都应成立：
 
 # %% [markdown] id="lab-read-en" lang="en"
-# In the picture, a bar is solid up to the low end of the prediction and hatched from there to the high end; the upright mark is the measurement. The paragraphs under the table were chosen by what was measured: they are about **your** machine.
+# In the picture, a bar is solid up to the low end of the prediction and hatched from there to the high end; the upright mark is the measurement. The ends of the speed-up are divided crosswise here, the slow end of one by the fast end of the other, because the two ways need not overlap alike; so the interval is wider than in the last section. The paragraphs under the table were chosen by what was measured: they are about **your** machine.
 #
 # One thing does not depend on the machine: tile by tile, Python calls NumPy more often, not less (at 64 MiB 1,024 times instead of four), whereas a real fused kernel is launched once. Of the two things fusion saves, bytes and launches, this lab measures only the first.
 #
-# Times differ from run to run. Three things should hold anywhere: both ways give bit-identical results, the ratio of bytes is the number of operators, and the speed-up is below the 4× that bytes promise.
+# Times differ from run to run. Three things should hold anywhere:
 
 # %% id="lab-verdict" tags=["answer"]
-for claim, holds in measurement.verdict().items():
-    print(f"{claim}: {holds}")
+from lessons_lib import chain_verdict
+
+chain_verdict(measurement)
 
 # %% [markdown] id="exercise-1-zh" lang="zh" minutes=2
 # ## 练习 1：写出总读写
@@ -529,22 +592,26 @@ for claim, holds in measurement.verdict().items():
 #
 # **问：**num_ops 在你的式子里出现了吗？该不该出现？
 #
+# **答：**不该。同一组的算子之间不进显存，一组里有几个算子都一样；只看组数和旁路输入。
+#
 # | 听到的 | 反问 |
 # | --- | --- |
-# | 2·(组数−1)·字节 | 输入、输出算进去了吗？ |
-# | 2·num_ops·字节 | 同一组里的两个算子之间，有没有写显存？ |
-# | 旁路输入乘了 2 | 残差有人写回去吗？ |
+# | 2·(组数−1)·字节 | 输入、输出算进去了吗？（还差 2 + side_inputs 个张量） |
+# | 2·num_ops·字节 | 同一组里的两个算子之间，有没有写显存？（没有） |
+# | 旁路输入乘了 2 | 残差有人写回去吗？（没有，只读） |
 
 # %% [markdown] id="exercise-1-teach-en" lang="en" tags=["instructor"]
 # **Say:** Two minutes alone, then compare with a neighbour. The solution below has run; the checker says what is wrong, so there is no need to read their code.
 #
 # **Ask:** Does num_ops appear in your expression? Should it?
 #
+# **Answer:** No. Between the operators of one group nothing reaches memory, however many they are; only groups and side inputs count.
+#
 # | you hear | ask back |
 # | --- | --- |
-# | 2·(groups−1)·bytes | Where are input and output? |
-# | 2·num_ops·bytes | Between two operators of one group, is anything written to memory? |
-# | a side input counted twice | Who writes the residual back? |
+# | 2·(groups−1)·bytes | Where are input and output? (2 + side_inputs tensors are missing) |
+# | 2·num_ops·bytes | Between two operators of one group, is anything written to memory? (no) |
+# | a side input counted twice | Who writes the residual back? (nobody) |
 
 # %% id="total-bytes" tags=["exercise"]
 from lessons_lib import check_total_bytes
@@ -571,32 +638,36 @@ check_total_bytes(total_bytes)
 # %% [markdown] id="exercise-2-zh" lang="zh" minutes=2
 # ## 练习 2：SwiGLU 的门控，省下多少？
 #
-# `y = x * sigmoid(x) * gate`，编译器把它拆成三个算子：s = sigmoid(x)，silu = x · s，y = silu · gate。每个张量 32 MiB。从三个核函数融合成一个，一共省下多少 MiB？拿笔列一列，再填进去。
+# `y = gate * sigmoid(gate) * up`，编译器把它拆成三个算子：s = sigmoid(gate)，silu = gate · s，y = silu · up。每个张量 32 MiB。从三个核函数融合成一个，一共省下多少 MiB？拿笔列一列，再填进去。
 
 # %% [markdown] id="exercise-2-en" lang="en" minutes=2
 # ## Exercise 2: what does a SwiGLU gate save?
 #
-# A compiler splits `y = x * sigmoid(x) * gate` into three operators: s = sigmoid(x), silu = x · s, y = silu · gate. Every tensor is 32 MiB. From three kernels to one, how many MiB are saved in all? Work it out on paper, then fill it in.
+# A compiler splits `y = gate * sigmoid(gate) * up` into three operators: s = sigmoid(gate), silu = gate · s, y = silu · up. Every tensor is 32 MiB. From three kernels to one, how many MiB are saved in all? Work it out on paper, then fill it in.
 
 # %% [markdown] id="exercise-2-teach-zh" lang="zh" tags=["instructor"]
 # **说：**让一个答 128 的人上来列表：每个核函数读什么、写什么。错的不是算术，是公式不该用在这里。
 #
-# **问：**x 被读了几次？融合之后呢？
+# **问：**gate 被读了几次？融合之后呢？
+#
+# **答：**两次：sigmoid 一次，乘 s 一次；融合之后一次。一共从 8 个张量降到 3 个，(8 − 3) × 32 = 160 MiB。
 #
 # | 听到的 | 反问 |
 # | --- | --- |
-# | 128 MiB | 边界公式数的是中间张量；x 是中间张量吗？ |
-# | 256 MiB | 题目问总量还是省下的？ |
+# | 128 MiB | 边界公式数的是中间张量；gate 是中间张量吗？（不是，可它少读一次） |
+# | 256 MiB | 题目问总量还是省下的？（省下的） |
 
 # %% [markdown] id="exercise-2-teach-en" lang="en" tags=["instructor"]
 # **Say:** Ask somebody with 128 to list what each kernel reads and writes. The arithmetic is right; it is the formula that does not apply.
 #
-# **Ask:** How often is x read? And once fused?
+# **Ask:** How often is gate read? And once fused?
+#
+# **Answer:** Twice, by sigmoid and by the product with s; once when fused. 8 tensors moved become 3: (8 − 3) × 32 = 160 MiB.
 #
 # | you hear | ask back |
 # | --- | --- |
-# | 128 MiB | The boundary formula counts intermediate tensors: is x one? |
-# | 256 MiB | Is the question about the total, or about what is saved? |
+# | 128 MiB | The boundary formula counts intermediate tensors: is gate one? (no, and yet a read of it is saved) |
+# | 256 MiB | Is the question about the total, or about what is saved? (what is saved) |
 
 # %% id="swiglu" tags=["exercise"]
 from lessons_lib import check_swiglu_saved
@@ -607,8 +678,8 @@ check_swiglu_saved(saved_mib)
 # %% id="swiglu-solution" tags=["solution"]
 from lessons_lib import check_swiglu_saved
 
-apart = 2 + 3 + 3  # x -> s; x, s -> silu; silu, gate -> y
-fused = 3  # x, gate -> y
+apart = 2 + 3 + 3  # gate -> s; gate, s -> silu; silu, up -> y
+fused = 3  # gate, up -> y
 saved_mib = (apart - fused) * 32
 check_swiglu_saved(saved_mib)
 
@@ -625,22 +696,26 @@ check_swiglu_saved(saved_mib)
 # %% [markdown] id="quiz-intro-teach-zh" lang="zh" tags=["instructor"]
 # **说：**错的选项也点开念：解释写在那里。三题各对应一个常见的误会：原地、CUDA graph、训练。
 #
-# **问：**CUDA graph 省下的是哪一样？读写、启动，还是运算？
+# **问：**CUDA graph 和融合各省哪一样？能不能一起用？
+#
+# **答：**graph 省启动，读写一个字节不少；融合两样都省。可以一起用：先融合，剩下的启动再录成 graph。
 #
 # | 听到的 | 反问 |
 # | --- | --- |
-# | “CUDA graph 就是融合” | graph 里有几个核函数？t1 写没写？ |
-# | “推理里融合掉的，训练里照样没有” | 反向要用的那个值，谁来存？ |
+# | “CUDA graph 就是融合” | graph 里有几个核函数？t1 写没写？（四个；照写） |
+# | “推理里融合掉的，训练里照样没有” | 反向要用的那个值，谁来存？（前向写出来，不然反向重算） |
 
 # %% [markdown] id="quiz-intro-teach-en" lang="en" tags=["instructor"]
 # **Say:** Open wrong choices as well and read out why. Each question is a common belief: in place, CUDA graphs, training.
 #
-# **Ask:** What does a CUDA graph save: traffic, launches or operations?
+# **Ask:** What does a CUDA graph save, and what does fusion? Can you have both?
+#
+# **Answer:** A graph saves launches and not one byte; fusion saves both. Have both: fuse first, then record the launches that are left.
 #
 # | you hear | ask back |
 # | --- | --- |
-# | "A CUDA graph is fusion." | How many kernels are in the graph? Is t1 written? |
-# | "What is fused for inference is fused for training." | Who keeps the value that the backward pass needs? |
+# | "A CUDA graph is fusion." | How many kernels are in the graph? Is t1 written? (four; it is) |
+# | "What is fused for inference is fused for training." | Who keeps the value that the backward pass needs? (forward writes it, or backward recomputes it) |
 
 # %% id="quiz"
 from lessons_lib import traffic_quiz
@@ -652,7 +727,7 @@ quiz
 # ## 带走三句话
 #
 # 1. 中间读写 = 2 × 组间边界 × 张量字节；决定它的是组，不是算子。
-# 2. 必需读写和矩阵乘的运算，融合都省不掉，所以预测要给区间，不给倍数。
+# 2. 必需读写和矩阵乘的运算，融合都省不掉；读写和计算能重叠多少又说不准，所以预测给区间，不给倍数。
 # 3. 逻辑读写只是预测的起点：要实测，再说出差在哪里、为什么。
 #
 # 上一课：{{previous}}
@@ -663,7 +738,7 @@ quiz
 # ## Take away three lines
 #
 # 1. Intermediate traffic = 2 × group boundaries × tensor bytes; groups decide it, not operators.
-# 2. Fusion removes neither compulsory traffic nor the matrix multiplication's operations: predict an interval, not a factor.
+# 2. Fusion removes neither compulsory traffic nor the matrix multiplication's operations, and how far the two overlap is open: predict an interval, not a factor.
 # 3. Logical traffic is where a prediction starts. Measure, then say where the gap comes from.
 #
 # Previous: {{previous}}
@@ -674,8 +749,22 @@ quiz
 # **说：**指着黑板上第一次投票的人数，问谁现在会改。三句话让学员自己说，你只补漏。
 #
 # **问：**谁投了 512？你现在怎么解释给当时的自己听？
+#
+# **答：**512 = 8 × 64，给每个算子都记了一读一写，链的输入和输出也算进去了；中间张量只有 3 个，2 × 3 × 64 = 384。
+#
+# | 听到的 | 反问 |
+# | --- | --- |
+# | “字节是四分之一，就快 4 倍” | 今天量到几倍？差的那一截花在哪里？（运算和调用） |
+# | “读写少了，内存也就用得少” | 原地执行少用了内存，读写少了吗？（没有，是两回事） |
 
 # %% [markdown] id="takeaway-teach-en" lang="en" tags=["instructor"]
 # **Say:** Point at the counts of the first vote and ask who would change theirs. Let learners say the three lines; fill in what is missing.
 #
 # **Ask:** Who said 512? How would you explain it to yourself back then?
+#
+# **Answer:** 512 is 8 × 64, a read and a write for every operator, the chain's input and output among them. Only three tensors are intermediate: 2 × 3 × 64 = 384.
+#
+# | you hear | ask back |
+# | --- | --- |
+# | "A quarter of the bytes, so 4× faster." | What did we measure today? Where does the rest of the time go? (arithmetic and calls) |
+# | "Less traffic means less memory in use." | In place uses less memory: does it move less? (no, those are two things) |

@@ -37,6 +37,8 @@ def read_back(shown: str, units: list[str], step: int) -> float:
         (2**70, "1 ZiB"),
         (2**80 * 5000, "5,000 YiB"),
         (-3 * MIB, "-3 MiB"),
+        (10**400, "∞ YiB"),
+        (-(10**400), "-∞ YiB"),
     ],
 )
 def test_bytes(count: int, shown: str) -> None:
@@ -73,6 +75,8 @@ def test_more_bytes_never_read_as_fewer_beyond_rounding(count: int, more: int) -
         (3600, "3,600 s"),
         (-0.002, "-2 ms"),
         (math.inf, "∞ s"),
+        (10**400, "∞ s"),
+        (-(10**400), "-∞ s"),
     ],
 )
 def test_seconds(seconds: float, shown: str) -> None:

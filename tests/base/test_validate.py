@@ -75,6 +75,13 @@ def test_a_single_bound_is_told_alone() -> None:
         validate.require_int("n", 4, maximum=3)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_integer_whose_multiples_could_not_be_written_is_refused(sign: int) -> None:
+    assert validate.require_int("n", sign * 10**999) == sign * 10**999
+    with pytest.raises(ValueError, match=refusal("n", "1000 位", "1000 digits, got <int: 3325 bits>")):
+        validate.require_int("n", sign * 10**1000 * 8)
+
+
 @pytest.mark.parametrize("value", [-(10**5000), 10**5000], ids=["negative", "positive"])
 def test_a_number_python_refuses_to_write_is_still_refused_by_name(value: int) -> None:
     with pytest.raises(ValueError, match=refusal("n", "bits", "bits")):

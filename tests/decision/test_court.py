@@ -112,8 +112,8 @@ def test_a_ruling_in_words() -> None:
     assert [str(words) for words in hearing.words] == [
         "Verdict. Legal? Yes. Profitable? Yes. Bit-equal? No.",
         "✗ Legal? You ruled “no”; the evidence says “yes”. because legal",
-        "✓ Profitable? Ruled rightly: yes. because profitable",
-        "✓ Bit-equal? Ruled rightly: no. because bit_equal",
+        "✓ Profitable? Correct: yes. because profitable",
+        "✓ Bit-equal? Correct: no. because bit_equal",
     ]
     use_language("zh")
     assert str(hearing.words[0]) == "判决：合法吗？是。划算吗？是。逐位相等吗？否。"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from lessons_lib.graph.opgraph import GraphOp, GraphTensor, OpGraph, tensor_of
+from lessons_lib.graph.recompute import refusal
 from lessons_lib.graph.spaces import broadcasts_to
 
 
@@ -268,3 +269,9 @@ def _random_view(draw: random.Random, build: Builder, name: str) -> None:
         build.op(
             name, "view", [x], (1, *shape) if draw.random() < 0.5 else (shape[0], 1, shape[1]), axes=(), size=size
         )
+
+
+def recomputable(graph: OpGraph, ops: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``ops`` that may be computed again for each reader, in the given order."""
+    known = {op.name for op in graph.ops}
+    return tuple(op for op in ops if op in known and refusal(graph, op) is None)

@@ -11,6 +11,7 @@ from graph_builders import Builder
 
 from lessons_lib import GraphCanvas, PuzzlePanel, use_language
 from lessons_lib.base.progress import progress_of
+from lessons_lib.base.questions import QUESTIONS
 from lessons_lib.graph.opgraph import OpGraph
 from lessons_lib.show import workshop as switch
 from lessons_lib.show.gate import GuessGate, LockedError
@@ -83,6 +84,20 @@ def test_each_graph_has_a_guess_of_its_own_that_outlives_a_restart() -> None:
     assert not gate_of(GraphCanvas(chain("two"))).locked
     assert gate_of(GraphCanvas(chain("<img>"))).locked
     assert gate_of(GraphCanvas("swiglu_mlp")).key == "GraphCanvas.swiglu_mlp"
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_courses_graphs_ask_what_the_lesson_asks_and_a_learners_own_any_guess(language: str) -> None:
+    use_language(language)
+    workshop(True)
+    canvas = GraphCanvas("swiglu_mlp")
+    question = str(QUESTIONS["GraphCanvas.swiglu_mlp"].words)
+    assert canvas.static_forms()["text/plain"].splitlines()[1:] == [question]
+    assert question in values(canvas)
+    gate_of(canvas).commit("yes, 86 MiB")
+    assert canvas.static_forms()["text/plain"].startswith(f"{question}\n")
+    assert question in gate_of(canvas).line.value
+    assert len(GraphCanvas(chain("two")).static_forms()["text/plain"].splitlines()) == 1
 
 
 def test_puzzles_ask_in_their_own_way() -> None:

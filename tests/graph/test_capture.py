@@ -326,6 +326,49 @@ def test_writes_to_a_part_are_noted() -> None:
     assert not capture(lambda x: (x * 2).add_(1), SQUARE).notes
 
 
+def test_a_region_is_said_to_be_one_operator_that_nobody_looks_into() -> None:
+    def branches(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: torch.sin(x) + 1, lambda x: x * 2, (x,))
+
+    captured = capture(branches, SQUARE)
+    assert kinds(captured.core)["cond"] == "opaque"
+    (note,) = captured.notes
+    assert "cond 在图里是一个不透明算子" in note.zh and note.en.startswith("cond: one opaque operator here.")
+
+
+@pytest.mark.parametrize(
+    ("function", "label", "size"),
+    [
+        (lambda x: functional.max_pool2d(x, 2), "max_pool2d", 4 * 8),
+        (lambda x: torch.max(x, -1).values, "max", 16 * 8),
+        (lambda x: torch.max(x, -1).indices, "max", 16 * 4),
+        (lambda x: torch.topk(x, 2)[0] + torch.sort(x).values[..., :2], "topk, sort", 32 * 8 + 64 * 8),
+    ],
+)
+def test_a_result_that_nobody_reads_is_not_counted_and_a_note_says_how_large_it_is(
+    function: Any, label: str, size: int
+) -> None:
+    captured = capture(function, fake((1, 4, 4, 4) if "pool" not in label else (1, 1, 4, 4)))
+    (note,) = captured.notes
+    assert note.en.startswith(f"{label}: there are results that nobody reads") and f" {size} B in all" in note.en
+    assert note.zh.startswith(f"{label} 还有没人读的结果") and f"共 {size} B" in note.zh
+
+
+def test_results_that_are_all_read_or_are_views_have_no_note() -> None:
+    for function in (
+        lambda x: torch.max(x, -1),
+        lambda x: torch.split(x, 2, -1)[0] + 1,
+        lambda x: functional.layer_norm(x, (4,)),
+    ):
+        assert not capture(function, SQUARE).notes
+
+
+def test_without_an_element_nothing_is_launched_and_a_note_says_so() -> None:
+    captured = capture(lambda x: torch.relu(x).sum() + 1, fake((0, 4)))
+    (note,) = captured.notes
+    assert note.en.startswith("relu: there is no element in the result") and note.zh.startswith("relu 的结果没有元素")
+
+
 # -- refusals -------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib
+import itertools
 import json
 import shutil
 from typing import Any
@@ -177,6 +179,11 @@ def test_the_note_says_whose_scheduler_it_was() -> None:
     assert "CPU" in note.en and "2.13.0" in note.en and "CPU" in note.zh
 
 
+def test_the_note_speaks_of_shared_functions_only_where_there_are_some() -> None:
+    notes = {name: recorded_block(name).compiler.note for name in ("swiglu_mlp", "decode_rmsnorm")}
+    assert "share a function" in notes["decode_rmsnorm"].en and "share a function" not in notes["swiglu_mlp"].en
+
+
 # -- what was recorded ----------------------------------------------------------------------------------------
 
 
@@ -301,6 +308,102 @@ def test_the_hook_leaves_the_compiler_as_it_was(torch: Any) -> None:
     before = lowering.codegen
     asked(lambda x: torch.exp(x) + 2, (64, 64))
     assert lowering.codegen is before
+
+
+def test_a_region_is_one_call_and_its_branches_are_no_kernels_of_the_graph(torch: Any) -> None:
+    def branches(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: torch.sin(x) + 1, lambda x: x * 2, (x,))
+
+    captured, groups = asked(branches, (64, 64))
+    assert groups.grouping.groups[-1] == ("cond",) and groups.calls[-1] == "cond"
+    assert {name for group in groups.grouping.groups for name in group} == set(captured.core.launching)
+
+
+def test_without_an_element_there_are_no_kernels_and_torch_is_not_blamed(torch: Any) -> None:
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
+    with pytest.raises(compiler.CompilerUnreadableError, match=r"没有元素.*\n.*no result has an element") as refused:
+        asked(lambda x: torch.relu(x) + 1, (0, 8))
+    assert torch.__version__ not in str(refused.value)
+    _, groups = asked(lambda x: torch.relu(x).sum(), (0, 8))  # a sum of nothing is written all the same
+    assert groups.launches == 1
+
+
+def test_a_value_that_is_read_twice_is_evaluated_once(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left alone, Inductor evaluates the first of these steps 2**16 times, and each time in several passes."""
+    interpreter, steps = torch.fx.Interpreter, 0
+    original = interpreter.run_node
+
+    def counted(self: Any, node: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return original(self, node)
+
+    monkeypatch.setattr(interpreter, "run_node", counted)
+
+    def recurrence(x: Any) -> Any:
+        for _ in range(16):
+            x = torch.sin(x) * x
+        return x
+
+    captured, groups = asked(recurrence, (64, 64))
+    assert set(groups.grouping.groups[0]) == set(captured.core.launching)
+    assert groups.launches == 1
+    assert steps < 2**12
+
+
+def hooks(torch: Any) -> list[Any]:
+    inductor = {name: importlib.import_module(f"torch._inductor.{name}") for name in ("graph", "ir", "scheduler")}
+    owners = (inductor["graph"].GraphLowering, inductor["ir"].Pointwise, inductor["scheduler"].Scheduler)
+    settings = importlib.import_module("torch._inductor.config").get_config_copy()
+    return [*(vars(owner).copy() for owner in (*owners, torch.fx.Interpreter)), settings]
+
+
+@pytest.mark.parametrize("in_thread", [False, True], ids=["main thread", "another thread"])
+@pytest.mark.parametrize("looks", [1, 8, 20, 60])
+def test_a_compiler_that_takes_too_long_is_stopped_and_can_be_asked_again(
+    torch: Any, monkeypatch: pytest.MonkeyPatch, looks: int, in_thread: bool
+) -> None:
+    """Wherever it is by then: the clock jumps at the nth look at it."""
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
+    inductor = importlib.import_module("lessons_lib.graph.capture.inductor")
+    capture = importlib.import_module("lessons_lib.graph.capture.capture")
+
+    def block(x: Any) -> Any:
+        return torch.softmax(torch.sin(x) * x, -1)
+
+    captured, expected = capture.capture(block, capture.fake((64, 64))), asked(block, (64, 64))[1]
+    before, seen = hooks(torch), itertools.count()
+
+    def ask() -> None:
+        with pytest.raises(compiler.CompilerTooSlowError, match=r"停了下来.*\n.*was stopped: after 5 s"):
+            compiler.inductor_grouping(captured, limit_seconds=5)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inductor, "monotonic", lambda: 0.0 if next(seen) < looks else 6.0)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(ask).result() if in_thread else ask()
+    assert hooks(torch) == before
+    assert type(torch._inductor.virtualized.V.graph).__name__ == "NullHandler"  # nothing is being lowered
+    assert compiler.inductor_grouping(captured) == expected
+
+
+def test_another_thread_may_trace_at_its_leisure(torch: Any) -> None:
+    """The limit of one thread's question is none of another's."""
+    inductor = importlib.import_module("lessons_lib.graph.capture.inductor")
+    traced = torch.fx.symbolic_trace(lambda x: x + 1)
+    run = torch.fx.Interpreter(traced).run
+    with inductor._hooked(torch.fx.Interpreter, "run_node", lambda method: inductor._limited(method, 0.0)):
+        with pytest.raises(inductor.TimeUp):
+            run(torch.zeros(2))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            assert pool.submit(run, torch.zeros(2)).result().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, "5", float("nan")])
+def test_a_limit_that_is_none_is_refused(torch: Any, limit: Any) -> None:
+    compiler = importlib.import_module("lessons_lib.graph.capture.compiler")
+    with pytest.raises(ValueError, match=r"limit_seconds.*\n?.*limit_seconds"):
+        compiler.inductor_grouping(lambda x: x + 1, torch.zeros(2), limit_seconds=limit)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")

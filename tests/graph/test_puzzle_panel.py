@@ -14,6 +14,7 @@ from lessons_lib import use_language
 from lessons_lib.base import progress
 from lessons_lib.base.progress import export_progress, note_progress, progress_of
 from lessons_lib.base.text import Text
+from lessons_lib.graph.puzzles import panel as panel_module
 from lessons_lib.graph.puzzles.levels import PUZZLES, Puzzle
 from lessons_lib.graph.puzzles.panel import SECTION, PuzzlePanel, Standing, standings
 
@@ -98,6 +99,20 @@ def test_a_level_about_launches_scores_launches() -> None:
     assert re.search(r"font-weight:600[^>]*>7 launches<", panel._scores.value)
     play(panel)
     assert re.search(r"font-weight:600[^>]*>✓ 1 launch<", panel._scores.value)
+
+
+def test_loop_nests_that_share_a_call_are_not_passed_off_as_launches() -> None:
+    panel = PuzzlePanel(5)
+    play(panel)
+    assert "2 loop nests" in panel._scores.value and "in 1 call; on a GPU" in panel._scores.value
+    assert "2 launches" not in panel._scores.value and "better than torch.compile" not in panel._verdict.value
+    assert "fewer loop nests than torch.compile on a CPU" in panel._verdict.value
+    panel.start(6)
+    play(panel)
+    assert "2 loop nests in 1 call" in panel._scores.value and "better than torch.compile" in panel._verdict.value
+    panel.start(4)
+    play(panel)
+    assert "3 launches" in panel._scores.value and "loop nests" not in panel._scores.value
 
 
 def test_beating_the_compiler_solves_the_last_level_and_the_star_is_for_the_best() -> None:
@@ -350,3 +365,24 @@ def test_goal_and_compiler_show_only_after_a_move_for_the_story_asks_for_a_guess
     assert goal not in panel.static_forms()["text/plain"] and goal not in panel._scores.value
     panel.press("sigmoid", "mul")
     assert goal in panel.static_forms()["text/plain"] and goal in panel._scores.value
+
+
+def test_a_press_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a level's beginning and what was written are read."""
+    reads = 0
+    original = panel_module.progress_of
+
+    def counted(section: str) -> object:
+        nonlocal reads
+        reads += 1
+        return original(section)
+
+    monkeypatch.setattr(panel_module, "progress_of", counted)
+    panel = PuzzlePanel(2)
+    assert reads == 1
+    panel.show_solution()
+    written = reads
+    panel.canvas.undo()
+    panel.canvas.reset()
+    assert (written, reads) == (2, 2)
+    assert panel.standing.shown

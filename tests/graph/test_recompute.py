@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from graph_builders import Builder, chain, fan_out, gemm_bias_gelu, random_graph, softmax
+from graph_builders import Builder, chain, fan_out, gemm_bias_gelu, random_graph, recomputable, softmax
 from hypothesis import given, settings, strategies as st
 
 from lessons_lib.base.gpus import A100
 from lessons_lib.base.units import MIB
 from lessons_lib.graph.grouping import check, cost, grouping_of
 from lessons_lib.graph.opgraph import OpGraph
-from lessons_lib.graph.recompute import readers_of, recomputable, recomputed, refusal
+from lessons_lib.graph.recompute import readers_of, recomputed, refusal
 from lessons_lib.graph.recorded import recorded_block
 
 T = 64 * MIB
@@ -127,7 +127,7 @@ def test_it_can_be_done_again_further_up() -> None:
         (softmax(64, 64), "sum", "不是逐元素", "is not elementwise"),
         (gemm_bias_gelu(64, 64, 64), "gemm", "不是逐元素", "is not elementwise"),
         (fan_out(T), "g", "图的输出", "an output of the graph"),
-        (chain(3, T), "f0", "只有一个读者", "has one reader"),
+        (chain(3, T), "f0", "只有一处使用", "has one reader"),
         (fan_out(T), "none", "没有算子", "no operator"),
     ],
 )

@@ -72,13 +72,22 @@ def test_arguments_are_refused_in_both_languages() -> None:
 def test_a_compiler_that_cannot_be_read_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
 
-    def unreadable(captured: object) -> None:
+    def unreadable(captured: object, **settings: object) -> None:
         raise study.CompilerUnreadableError("读不出\ncannot be read")
 
     monkeypatch.setattr(study, "inductor_grouping", unreadable)
     found = study_model(gated_residual, (8, 8), (8, 8), (8, 8))
     assert found.compiler is None
     assert (found.notes[-1].zh, found.notes[-1].en) == ("读不出", "cannot be read")
+
+
+def test_a_compiler_that_is_not_done_in_time_leaves_the_rest_and_a_note() -> None:
+    pytest.importorskip("torch")
+    found = study_model(gated_residual, (8, 8), (8, 8), (8, 8), limit_seconds=1e-9)
+    assert found.compiler is None and found.core.launching
+    assert "停了下来" in found.notes[-1].zh and "was stopped" in found.notes[-1].en
+    assert str(found.notes[-1]) in repr(found)
+    assert study_model(gated_residual, (8, 8), (8, 8), (8, 8)).compiler is not None
 
 
 def test_tensors_constants_and_shapes_may_be_mixed() -> None:

@@ -8,7 +8,18 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from graph_builders import Builder, attention, chain, fan_out, gemm_bias_gelu, llama, random_graph, rmsnorm, softmax
+from graph_builders import (
+    Builder,
+    attention,
+    chain,
+    fan_out,
+    gemm_bias_gelu,
+    llama,
+    random_graph,
+    recomputable,
+    rmsnorm,
+    softmax,
+)
 from hypothesis import given, settings, strategies as st
 
 from lessons_lib.base.gpus import A100, T4
@@ -354,15 +365,15 @@ def test_questions_are_answered_for_the_present_grouping() -> None:
 
 def test_checkpoint_7_each_copy_joins_its_reader() -> None:
     bench = Workbench(fan_out(T), A100, recompute=["f"])
-    assert bench.recompute_choices == ("f",)
+    assert recomputable(bench.graph, bench.may_recompute) == ("f",)
     assert bench.recompute("f")
     assert bench.grouping == grouping_of(bench.graph, [["f", "g"], ["f·2", "h"]])
     assert (bench.cost.launches, bench.cost.total_bytes) == (2, 256 * MIB)
     assert "the traffic falls from 384 MiB to 256 MiB (128 MiB less), 1 fewer launch" in bench.message.en
-    assert bench.recompute_choices == ()
+    assert recomputable(bench.graph, bench.may_recompute) == ()
     bench.undo()
     assert bench.graph.launching == fan_out(T).launching
-    assert bench.recompute_choices == ("f",)
+    assert recomputable(bench.graph, bench.may_recompute) == ("f",)
 
 
 def test_only_what_was_allowed_is_recomputed_and_a_refusal_says_why() -> None:
@@ -381,7 +392,7 @@ def test_recompute_keeps_a_legal_state_and_the_kernels_it_does_not_concern(seed:
     bench = Workbench(graph, A100, recompute=graph.launching)
     for _ in range(2 * count):
         press_at_random(bench, draw)
-    for op in bench.recompute_choices:
+    for op in recomputable(bench.graph, bench.may_recompute):
         touched = {bench.grouping.index_of(name) for name in graph.launching if name == op}
         touched |= {bench.grouping.index_of(edge.consumer) for edge in graph.edges if edge.producer == op}
         others = [g for i, g in enumerate(bench.grouping.groups) if i not in touched]

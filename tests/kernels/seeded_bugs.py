@@ -14,17 +14,17 @@ from lessons_lib.kernels.language import tl, triton
 
 
 @triton.jit
-def right(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr):
+def right(gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr):
     program = tl.program_id(0)
     blocks = tl.cdiv(columns, BLOCK)
     row = (program // blocks).to(tl.int64)
     column = program % blocks * BLOCK + tl.arange(0, BLOCK)
     mask = column < columns
-    x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-    z = x + bias
-    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate, mask=mask)
+    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
+    up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+    z = gate + bias
+    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up, mask=mask)
 
 
 _LOWEST: tl.constexpr = tl.constexpr(0.0)
@@ -38,36 +38,36 @@ def _stable_silu(z):
 
 @triton.jit
 def right_with_helper(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     """Column blocks outermost, pointers first, a helper, a constant, values that are filled in."""
     program = tl.program_id(0)
     row = (program % rows).to(tl.int64)
     column = program // rows * BLOCK + tl.arange(0, BLOCK)
     mask = column < columns
-    x_ptr += row * x_stride
     gate_ptr += row * gate_stride
+    up_ptr += row * up_stride
     y_ptr += row * y_stride
-    gate = tl.load(gate_ptr + column, mask=mask, other=0.0).to(tl.float32)
-    z = tl.load(x_ptr + column, mask=mask, other=0.0).to(tl.float32)
+    up = tl.load(up_ptr + column, mask=mask, other=0.0).to(tl.float32)
+    z = tl.load(gate_ptr + column, mask=mask, other=0.0).to(tl.float32)
     z += tl.load(bias_ptr + column, mask=mask, other=0.0).to(tl.float32)
-    y = _stable_silu(z) * gate
+    y = _stable_silu(z) * up
     tl.store(y_ptr + column, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit
 def right_two_dimensional(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     """A block of [1, BLOCK], and the sigmoid as a quotient."""
     blocks = (columns + BLOCK - 1) // BLOCK
     row = (tl.program_id(0).to(tl.int64) // blocks) + tl.arange(0, 1)[:, None]
     column = (tl.program_id(0) % blocks) * BLOCK + tl.arange(0, BLOCK)[None, :]
     mask = (row < rows) & (column < columns)
-    x = tl.load(x_ptr + row * x_stride + column, mask=mask, other=0).to(tl.float32)
     gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask, other=0).to(tl.float32)
-    z = x + tl.load(bias_ptr + column, mask=column < columns, other=0)
-    tl.store(y_ptr + row * y_stride + column, z / (1 + tl.exp(-z)) * gate, mask=mask)
+    up = tl.load(up_ptr + row * up_stride + column, mask=mask, other=0).to(tl.float32)
+    z = gate + tl.load(bias_ptr + column, mask=column < columns, other=0)
+    tl.store(y_ptr + row * y_stride + column, z / (1 + tl.exp(-z)) * up, mask=mask)
 
 
 RIGHT: list[Any] = [right, right_with_helper, right_two_dimensional]
@@ -76,7 +76,7 @@ RIGHT: list[Any] = [right, right_with_helper, right_two_dimensional]
 
 
 @triton.jit
-def skeleton(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr):
+def skeleton(gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr):
     program = tl.program_id(0)
     blocks = tl.cdiv(columns, BLOCK)
     # Which row and which columns does this program own?
@@ -84,7 +84,7 @@ def skeleton(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_str
 
 @triton.jit
 def skeleton_with_blanks(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     row = ...
     column = ...
@@ -104,13 +104,13 @@ _START = """
     mask = column < columns
 """
 _LOADS = """
-    x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
+    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
+    up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
 """
 _COMPUTE = """
-    z = x + bias
-    y = z * tl.sigmoid(z) * gate
+    z = gate + bias
+    y = z * tl.sigmoid(z) * up
 """
 _STORE = """
     tl.store(y_ptr + row * y_stride + column, y, mask=mask)
@@ -121,7 +121,7 @@ import triton.language as tl
 
 @triton.jit
 def bias_silu_gate(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):"""
 
 
@@ -143,10 +143,10 @@ RIGHT_TEXTS: dict[str, str] = {
     for half in tl.static_range(2):
         column = program % blocks * BLOCK + half * (BLOCK // 2) + tl.arange(0, BLOCK // 2)
         mask = column < columns
-        z = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
+        z = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
         z += tl.load(bias_ptr + column, mask=mask).to(tl.float32)
-        gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-        tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate, mask=mask)
+        up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+        tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up, mask=mask)
 """
     ),
     "block pointers": kernel_text(
@@ -155,13 +155,13 @@ RIGHT_TEXTS: dict[str, str] = {
     blocks = tl.cdiv(columns, BLOCK)
     row = program // blocks
     first = program % blocks * BLOCK
-    x_block = tl.make_block_ptr(x_ptr, (rows, columns), (x_stride, 1), (row, first), (1, BLOCK), (1, 0))
     gate_block = tl.make_block_ptr(gate_ptr, (rows, columns), (gate_stride, 1), (row, first), (1, BLOCK), (1, 0))
+    up_block = tl.make_block_ptr(up_ptr, (rows, columns), (up_stride, 1), (row, first), (1, BLOCK), (1, 0))
     y_block = tl.make_block_ptr(y_ptr, (rows, columns), (y_stride, 1), (row, first), (1, BLOCK), (1, 0))
     column = first + tl.arange(0, BLOCK)
     bias = tl.load(bias_ptr + column, mask=column < columns).to(tl.float32)
-    z = tl.load(x_block, boundary_check=(0, 1)).to(tl.float32) + bias[None, :]
-    y = z * tl.sigmoid(z) * tl.load(gate_block, boundary_check=(0, 1)).to(tl.float32)
+    z = tl.load(gate_block, boundary_check=(0, 1)).to(tl.float32) + bias[None, :]
+    y = z * tl.sigmoid(z) * tl.load(up_block, boundary_check=(0, 1)).to(tl.float32)
     tl.store(y_block, y.to(y_ptr.dtype.element_ty), boundary_check=(0, 1))
 """
     ),
@@ -170,12 +170,12 @@ RIGHT_TEXTS: dict[str, str] = {
             "    mask = column < columns\n",
             "    mask = column < columns\n    inside = tl.minimum(column, columns - 1)\n",
         ),
-        ("x_stride + column, mask=mask", "x_stride + inside"),
-        ("bias_ptr + column, mask=mask", "bias_ptr + inside"),
         ("gate_stride + column, mask=mask", "gate_stride + inside"),
+        ("bias_ptr + column, mask=mask", "bias_ptr + inside"),
+        ("up_stride + column, mask=mask", "up_stride + inside"),
     ),
     "stores twice": kernel_text(
-        ("    tl.store", "    tl.store(y_ptr + row * y_stride + column, x, mask=mask)\n    tl.store")
+        ("    tl.store", "    tl.store(y_ptr + row * y_stride + column, gate, mask=mask)\n    tl.store")
     ),
 }
 
@@ -203,19 +203,23 @@ BUGS: dict[str, tuple[str, str, str]] = {
     ),
     # strides
     "contiguous rows assumed": (
-        kernel_text(("x_stride", "columns"), ("gate_stride", "columns"), ("y_stride", "columns")),
+        kernel_text(("gate_stride", "columns"), ("up_stride", "columns"), ("y_stride", "columns")),
         "outside",
         "stride_ignored",
     ),
-    "x taken as contiguous": (kernel_text(("row * x_stride", "row * columns")), "wrong_value", "stride_ignored"),
-    "gate with the stride of x": (kernel_text(("gate_stride", "x_stride")), "wrong_value", "stride_of_x"),
-    "y with the stride of x": (kernel_text(("y_stride", "x_stride")), "outside", "stride_of_x"),
-    "x with the stride of y": (kernel_text(("row * x_stride", "row * y_stride")), "outside", "stride_of_y"),
-    "y with the stride of gate": (kernel_text(("row * y_stride", "row * gate_stride")), "outside", "stride_of_gate"),
-    "a stride of its own": (kernel_text(("row * gate_stride", "row * (gate_stride + 1)")), "outside", ""),
-    "row not multiplied": (kernel_text(("row * x_stride", "row")), "wrong_value", "row_not_scaled"),
-    "row forgotten in gate": (
-        kernel_text(("gate_ptr + row * gate_stride + column", "gate_ptr + column")),
+    "gate taken as contiguous": (
+        kernel_text(("row * gate_stride", "row * columns")),
+        "wrong_value",
+        "stride_ignored",
+    ),
+    "up with the stride of gate": (kernel_text(("up_stride", "gate_stride")), "wrong_value", "stride_of_gate"),
+    "y with the stride of gate": (kernel_text(("y_stride", "gate_stride")), "outside", "stride_of_gate"),
+    "gate with the stride of y": (kernel_text(("row * gate_stride", "row * y_stride")), "outside", "stride_of_y"),
+    "y with the stride of up": (kernel_text(("row * y_stride", "row * up_stride")), "outside", "stride_of_up"),
+    "a stride of its own": (kernel_text(("row * up_stride", "row * (up_stride + 1)")), "outside", ""),
+    "row not multiplied": (kernel_text(("row * gate_stride", "row")), "wrong_value", "row_not_scaled"),
+    "row forgotten in up": (
+        kernel_text(("up_ptr + row * up_stride + column", "up_ptr + column")),
         "wrong_value",
         "row_missing",
     ),
@@ -257,11 +261,11 @@ BUGS: dict[str, tuple[str, str, str]] = {
             row = (program // blocks).to(tl.int64)
             column = program % blocks * BLOCK + tl.arange(0, BLOCK)
             mask = column < columns
-            x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-            bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
             gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-            z = x + bias
-            tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate, mask=mask)
+            bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
+            up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+            z = gate + bias
+            tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up, mask=mask)
             program += 1
 """
         ),
@@ -282,11 +286,11 @@ BUGS: dict[str, tuple[str, str, str]] = {
     while block < blocks:
         column = block * BLOCK + tl.arange(0, BLOCK)
         mask = column < columns
-        x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-        bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
         gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-        z = x + bias
-        tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate, mask=mask)
+        bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
+        up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+        z = gate + bias
+        tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up, mask=mask)
         block += 1
 """
         ),
@@ -305,8 +309,8 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "outside",
         "bias_like_matrix",
     ),
-    "bias by the index of x": (
-        kernel_text(("bias_ptr + column", "bias_ptr + row * x_stride + column")),
+    "bias by the index of gate": (
+        kernel_text(("bias_ptr + column", "bias_ptr + row * gate_stride + column")),
         "outside",
         "bias_like_matrix",
     ),
@@ -330,17 +334,18 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "wrong_value",
         "block_missing",
     ),
-    "no bias": (kernel_text(("z = x + bias", "z = x")), "wrong_value", "no_bias"),
+    "no bias": (kernel_text(("z = gate + bias", "z = gate")), "wrong_value", "no_bias"),
     "bias never loaded": (
         kernel_text(
-            ("bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)", "bias = x"), ("z = x + bias", "z = x")
+            ("bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)", "bias = gate"),
+            ("z = gate + bias", "z = gate"),
         ),
         "wrong_value",
         "not_read",
     ),
     # arithmetic
-    "no gate": (kernel_text((" * gate\n", "\n")), "wrong_value", "no_gate"),
-    "gate added": (kernel_text((" * gate\n", " + gate\n")), "wrong_value", "gate_added"),
+    "no up": (kernel_text((" * up\n", "\n")), "wrong_value", "no_up"),
+    "up added": (kernel_text((" * up\n", " + up\n")), "wrong_value", "up_added"),
     "sigmoid only": (kernel_text(("z * tl.sigmoid(z)", "tl.sigmoid(z)")), "wrong_value", "sigmoid_only"),
     "no activation": (kernel_text(("z * tl.sigmoid(z)", "z")), "wrong_value", "no_silu"),
     "sign of the exponent": (
@@ -348,31 +353,33 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "wrong_value",
         "sigmoid_of_minus",
     ),
-    "activation of the gate": (
-        kernel_text(("z * tl.sigmoid(z) * gate", "z * gate * tl.sigmoid(gate)")),
+    "activation of up": (
+        kernel_text(("z * tl.sigmoid(z) * up", "z * up * tl.sigmoid(up)")),
         "wrong_value",
-        "silu_of_gate",
+        "silu_of_up",
     ),
-    "gate before the activation": (
-        kernel_text(("z = x + bias", "z = (x + bias) * gate"), ("tl.sigmoid(z) * gate", "tl.sigmoid(z)")),
+    "up before the activation": (
+        kernel_text(("z = gate + bias", "z = (gate + bias) * up"), ("tl.sigmoid(z) * up", "tl.sigmoid(z)")),
         "wrong_value",
         "silu_of_product",
     ),
     "bias after the activation": (
-        kernel_text(("z = x + bias", "z = x"), ("tl.sigmoid(z) *", "tl.sigmoid(z) + bias) *"), ("y = z", "y = (z")),
+        kernel_text(
+            ("z = gate + bias", "z = gate"), ("tl.sigmoid(z) *", "tl.sigmoid(z) + bias) *"), ("y = z", "y = (z")
+        ),
         "wrong_value",
         "bias_after_silu",
     ),
-    "bias subtracted": (kernel_text(("x + bias", "x - bias")), "wrong_value", "bias_subtracted"),
-    "x times sigmoid of the sum": (
-        kernel_text(("z * tl.sigmoid(z)", "x * tl.sigmoid(z)")),
+    "bias subtracted": (kernel_text(("gate + bias", "gate - bias")), "wrong_value", "bias_subtracted"),
+    "gate times sigmoid of the sum": (
+        kernel_text(("z * tl.sigmoid(z)", "gate * tl.sigmoid(z)")),
         "wrong_value",
         "bias_outside_sigmoid",
     ),
-    "sum times sigmoid of x": (
-        kernel_text(("z * tl.sigmoid(z)", "z * tl.sigmoid(x)")),
+    "sum times sigmoid of gate": (
+        kernel_text(("z * tl.sigmoid(z)", "z * tl.sigmoid(gate)")),
         "wrong_value",
-        "x_outside_sigmoid",
+        "gate_outside_sigmoid",
     ),
     "relu": (kernel_text(("z * tl.sigmoid(z)", "tl.where(z > 0, z, 0.0)")), "wrong_value", "relu"),
     "gelu": (
@@ -388,19 +395,19 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "exp_overflows",
     ),
     "rounded to fp16": (
-        kernel_text(("z = x + bias", "z = (x + bias).to(tl.float16).to(tl.float32)")),
+        kernel_text(("z = gate + bias", "z = (gate + bias).to(tl.float16).to(tl.float32)")),
         "wrong_value",
         "rounds_to_fp16",
     ),
     "sum in the dtype of the data": (
-        kernel_text((".to(tl.float32)\n", "\n"), ("z = x + bias", "z = (x + bias).to(tl.float32)")),
+        kernel_text((".to(tl.float32)\n", "\n"), ("z = gate + bias", "z = (gate + bias).to(tl.float32)")),
         "wrong_value",
         "fp16_overflows",
     ),
     "scaled in the dtype of the data": (
         kernel_text(
-            ("x_stride + column, mask=mask).to(tl.float32)", "x_stride + column, mask=mask)"),
-            ("z = x + bias", "z = (x * 30000 / 30000).to(tl.float32) + bias"),
+            ("gate_stride + column, mask=mask).to(tl.float32)", "gate_stride + column, mask=mask)"),
+            ("z = gate + bias", "z = (gate * 30000 / 30000).to(tl.float32) + bias"),
         ),
         "wrong_value",
         "fp16_arithmetic",
@@ -409,8 +416,8 @@ BUGS: dict[str, tuple[str, str, str]] = {
         kernel_text(
             (".to(tl.float32)\n", "\n"),
             (
-                "z = x + bias",
-                "wide = x.dtype != tl.bfloat16\n    z = x.to(tl.float32) + bias.to(tl.float32) if wide else x + bias\n"
+                "z = gate + bias",
+                "wide = gate.dtype != tl.bfloat16\n    z = gate.to(tl.float32) + bias.to(tl.float32) if wide else gate + bias\n"
                 "    z = z.to(tl.float32)",
             ),
         ),
@@ -418,13 +425,13 @@ BUGS: dict[str, tuple[str, str, str]] = {
         "bf16_arithmetic",
     ),
     # pointers
-    "x and gate exchanged in the sum": (
-        kernel_text(("z = x + bias", "z = gate + bias"), (" * gate\n", " * x\n")),
+    "gate and up exchanged in the sum": (
+        kernel_text(("z = gate + bias", "z = up + bias"), (" * up\n", " * gate\n")),
         "wrong_value",
         "",
     ),
-    "stores into gate": (
-        kernel_text(("y_ptr + row * y_stride", "gate_ptr + row * gate_stride")),
+    "stores into up": (
+        kernel_text(("y_ptr + row * y_stride", "up_ptr + row * up_stride")),
         "writes_input",
         "",
     ),
@@ -445,7 +452,7 @@ BUGS: dict[str, tuple[str, str, str]] = {
 
 @triton.jit
 def bias_by_row(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     """One of the bugs as a learner has it: a function, not a text."""
     program = tl.program_id(0)
@@ -453,24 +460,28 @@ def bias_by_row(
     row = (program // blocks).to(tl.int64)
     column = program % blocks * BLOCK + tl.arange(0, BLOCK)
     mask = column < columns
-    x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-    bias = tl.load(bias_ptr + row).to(tl.float32)
     gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-    z = x + bias
-    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate, mask=mask)
+    bias = tl.load(bias_ptr + row).to(tl.float32)
+    up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+    z = gate + bias
+    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up, mask=mask)
 
 
 # name -> (text, words of the error, what is said of it)
 ERRORS: dict[str, tuple[str, str, str]] = {
-    "raises": (kernel_text(("    z = x", "    raise ValueError('too many cooks')\n    z = x")), "too many cooks", ""),
+    "raises": (
+        kernel_text(("    z = gate", "    raise ValueError('too many cooks')\n    z = gate")),
+        "too many cooks",
+        "",
+    ),
     "exits": (
-        kernel_text(("    z = x", "    sys.exit(3)\n    z = x")).replace(
+        kernel_text(("    z = gate", "    sys.exit(3)\n    z = gate")).replace(
             "import triton\n", "import sys\n\nimport triton\n", 1
         ),
         "SystemExit",
         "cannot exit",
     ),
-    "a name with a slip": (kernel_text(("z = x + bias", "z = x + bais")), "name 'bais' is not defined", ""),
+    "a name with a slip": (kernel_text(("z = gate + bias", "z = gate + bais")), "name 'bais' is not defined", ""),
     "exp of fp16": (
         kernel_text((".to(tl.float32)\n", "\n"), ("tl.sigmoid(z)", "(1 / (1 + tl.exp(-z)))")),
         "fp16",
@@ -483,7 +494,7 @@ ERRORS: dict[str, tuple[str, str, str]] = {
 
 
 @triton.jit
-def endless(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr):
+def endless(gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr):
     program = tl.program_id(0)
     while program < rows * columns + 1000000:
         print("again and again")
@@ -493,14 +504,14 @@ def endless(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stri
 
 @triton.jit
 def ends_the_process(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     tl.store(y_ptr, 0.0)
     os._exit(0)
 
 
 @triton.jit
-def prints(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr):
+def prints(gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr):
     print("program", tl.program_id(0), file=sys.stderr)
     print("the columns are", columns)
     tl.store(y_ptr + tl.program_id(0), 0.0)
@@ -508,7 +519,7 @@ def prints(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_strid
 
 @triton.jit
 def plain_python(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     """Right in the interpreter, which runs Python; no compiler takes a global that is no constexpr."""
     program = tl.program_id(0)
@@ -516,11 +527,11 @@ def plain_python(
     row = (program // blocks).to(tl.int64)
     column = program % blocks * BLOCK + tl.arange(0, BLOCK)
     mask = column < columns
-    x = tl.load(x_ptr + row * x_stride + column, mask=mask).to(tl.float32)
-    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + row * gate_stride + column, mask=mask).to(tl.float32)
-    z = x + bias
-    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * gate * ONE, mask=mask)
+    bias = tl.load(bias_ptr + column, mask=mask).to(tl.float32)
+    up = tl.load(up_ptr + row * up_stride + column, mask=mask).to(tl.float32)
+    z = gate + bias
+    tl.store(y_ptr + row * y_stride + column, z * tl.sigmoid(z) * up * ONE, mask=mask)
 
 
 ONE = 1.0
@@ -529,15 +540,15 @@ SETTINGS = {"scale": 1.0}
 
 @triton.jit
 def uses_the_notebook(
-    x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK: tl.constexpr
+    gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK: tl.constexpr
 ):
     tl.store(y_ptr + tl.program_id(0), SETTINGS["scale"])
 
 
 @triton.jit
-def other_parameters(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
+def other_parameters(gate_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
     tl.store(y_ptr + tl.program_id(0), 0.0)
 
 
-def not_a_kernel(x_ptr, bias_ptr, gate_ptr, y_ptr, rows, columns, x_stride, gate_stride, y_stride, BLOCK):
+def not_a_kernel(gate_ptr, bias_ptr, up_ptr, y_ptr, rows, columns, gate_stride, up_stride, y_stride, BLOCK):
     tl.store(y_ptr, 0.0)

@@ -33,7 +33,6 @@ from lessons_lib.kernels.benchmark.measuring import (
     is_kernel,
     measure_rounds,
     repeated,
-    with_tqdm,
 )
 from lessons_lib.kernels.benchmark.prediction import Experiment, experiments
 from lessons_lib.kernels.benchmark.report import benchmark_report
@@ -154,11 +153,6 @@ def test_progress_sees_every_round() -> None:
 
     measure_rounds({"a": device.plan("a", 1.0)}, device, fewest=3, most=3, progress=progress)
     assert seen == [0, 1, 2]
-
-
-def test_a_progress_bar_stays_off_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(with_tqdm("Measuring", True)(range(3))) == [0, 1, 2]
-    assert capsys.readouterr().err == ""
 
 
 def test_a_cpus_stopwatch_overwrites_as_much_as_it_was_told() -> None:

@@ -73,12 +73,12 @@ def test_the_reference_is_the_right_result_of_every_case() -> None:
     import torch
 
     for case in CASES:
-        x, gate = (
+        gate, up = (
             torch.tensor([[value(row, column) for column in range(case.columns)] for row in range(case.rows)])
-            for value in (case.x, case.gate)
+            for value in (case.gate, case.up)
         )
         bias = torch.tensor([case.bias(column) for column in range(case.columns)])
-        y = gate_kernel_reference(x.double(), bias.double(), gate.double())
+        y = gate_kernel_reference(gate.double(), bias.double(), up.double())
         got = [case.y(row, column) for row in range(case.rows) for column in range(case.columns)]
         assert torch.allclose(y.reshape(-1), torch.tensor(got, dtype=torch.float64), rtol=1e-12, atol=0)
 
@@ -89,7 +89,7 @@ def test_the_data_are_exact_in_their_dtype_and_y_is_finite_in_it() -> None:
     dtypes = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
     for case in CASES:
         elements = [(row, column) for row in range(case.rows) for column in range(case.columns)]
-        inputs = [case.x(*at) for at in elements] + [case.gate(*at) for at in elements]
+        inputs = [case.gate(*at) for at in elements] + [case.up(*at) for at in elements]
         exact = torch.tensor(inputs + [case.bias(column) for column in range(case.columns)], dtype=torch.float64)
         assert torch.equal(exact.to(dtypes[case.dtype]).double(), exact)
         results = torch.tensor([case.y(*at) for at in elements], dtype=torch.float64).to(dtypes[case.dtype])
@@ -144,7 +144,7 @@ def test_a_seeded_bug_is_caught_and_its_cause_named(name: str, tmp_path: Path) -
 
 
 @pytest.mark.triton_versions
-@pytest.mark.parametrize("name", ["no mask anywhere", "gate with the stride of x", "bias by row", "sigmoid only"])
+@pytest.mark.parametrize("name", ["no mask anywhere", "up with the stride of gate", "bias by row", "sigmoid only"])
 def test_these_bugs_are_named_on_every_triton(name: str, tmp_path: Path) -> None:
     text, fault, cause = BUGS[name]
     finding = reports(text, tmp_path)[-1]["finding"]
@@ -170,9 +170,9 @@ def test_a_bug_is_named_with_its_case_element_program_and_numbers() -> None:
         ("no mask on the store", "outside", "no_mask"),
         ("block forgotten", "unwritten", "block_missing"),
         ("row forgotten in y", "unwritten", "row_missing"),
-        ("stores into gate", "writes_input", ""),
-        ("y with the stride of x", "outside", ""),
-        ("no gate", "wrong_value", "no_gate"),
+        ("stores into up", "writes_input", ""),
+        ("y with the stride of gate", "outside", ""),
+        ("no up", "wrong_value", "no_up"),
         ("exp overflows", "wrong_value", "exp_overflows"),
         ("masked out altogether", "unwritten", "stores_nothing"),
     ],
@@ -372,8 +372,8 @@ _CELLS = (
     "from lessons_lib.kernels.gate.checker import check_bias_silu_gate\n"
     "HALF = tl.constexpr(0.5)\n"
     "scale_of_nothing = {'not': 'a constant'}",
-    "@triton.jit\ndef gated(z, gate):\n    return 2 * HALF * z * tl.sigmoid(z) * gate",
-    "%lsmagic\n" + kernel_text(("z * tl.sigmoid(z) * gate", "gated(z, gate)")),
+    "@triton.jit\ndef gated(z, up):\n    return 2 * HALF * z * tl.sigmoid(z) * up",
+    "%lsmagic\n" + kernel_text(("z * tl.sigmoid(z) * up", "gated(z, up)")),
     "feedback = check_bias_silu_gate(bias_silu_gate)\nfeedback",
     kernel_text((", mask=mask", "")) + "\ncheck_bias_silu_gate(bias_silu_gate)",
 )
@@ -403,7 +403,10 @@ def test_in_a_notebook_a_line_that_fails_has_its_number_in_the_cell() -> None:
 def test_a_cell_run_again_is_checked_as_it_is_now() -> None:
     shell_class = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
     shell = shell_class()
-    for text, marker in ((kernel_text(("x + bias", "x - bias")), "x - bias"), (kernel_text(), "x + bias")):
+    for text, marker in (
+        (kernel_text(("gate + bias", "gate - bias")), "gate - bias"),
+        (kernel_text(), "gate + bias"),
+    ):
         assert shell.run_cell(text).success
         assert marker in gather_source(shell.user_ns["bias_silu_gate"]).text
 

@@ -73,6 +73,15 @@ def test_the_unfused_prediction_runs_from_bytes_to_its_parts() -> None:
     measured = made_up((1.0, 5.0, 1.0, 1.5))
     assert measured.predicted_unfused.low == pytest.approx(4.5 * COPY)
     assert measured.predicted_unfused.high == pytest.approx(8.5 * COPY)
+    assert not any("timed alone" in note.en for note in measured.notes)
+
+
+def test_operators_slower_than_the_sum_of_their_parts_are_given_a_reason() -> None:
+    slow = made_up((1.0, 5.0, 1.0, 1.5), unfused=9.5)
+    assert "95 ms, more than the 85 ms" in slow.notes[0].en and "95 ms" in slow.notes[0].zh
+    assert made_up((1.0, 5.0, 1.0, 1.5), unfused=8.7).notes[0].en.startswith("Compiling"), (
+        "within 5% is no difference"
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_the_decision_panel_shows_it(triton_setup: TritonSetup) -> None:
     assert panel.result.outcome == "met"
     shown = panel.static_forms()["text/plain"]
     assert "[5, 100]: largest error against float64" in shown
-    assert "registers a thread, spill none" in shown
+    assert "registers per thread, spill none" in shown
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32"])
@@ -268,10 +268,10 @@ def test_each_outcome_of_the_compiler(runs: Any, compiled: Any, change: Any, fit
     if not report.compiled:
         assert found[3].observation == report.detail
         return
-    spill = "24 B a thread" if report.spill_bytes else "none"
+    spill = "24 B per thread" if report.spill_bytes else "none"
     asked = "1 MiB" if report.status == "over_shared" else "0 B"
     assert found[2].observation.en == (
-        f"32 registers a thread, spill {spill}; {asked} of shared memory a block, limit 163 KiB"
+        f"32 registers per thread, spill {spill}; {asked} of shared memory per block, limit 163 KiB"
     )
     assert str(found[2].source) == "the compiler of Triton 3.7.1"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lessons_lib import GPUS, chain_traffic, use_language
 from lessons_lib.kernels.benchmark.prediction import LAUNCH_SECONDS, TINY_BYTES, plan_bytes
+from lessons_lib.kernels.exercises import losing_vote
 from lessons_lib.kernels.losing import CHAIN_PLANS, TINY, gemm_plans, tiny_chain
 from lessons_lib.kernels.losing_report import losing_report
 
@@ -50,6 +53,22 @@ def test_the_report_names_both_cases_in_the_language_and_the_reason() -> None:
     assert "does so, too" in losing_report("A100 (40 GB)").plain
     use_language("zh")
     assert "普通乘加" in losing_report("T4").plain
+
+
+@pytest.mark.parametrize("choice, word", [(1, "faster: a write and a read are saved"), (3, "slower")])
+def test_what_was_voted_stands_beneath_the_first_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: int, word: str
+) -> None:
+    use_language("en")
+    monkeypatch.setenv("LESSONS_PROGRESS", "off")
+    losing_vote().choose(choice)
+    assert "our guess" not in losing_report("T4").plain  # a stored notebook has none
+    monkeypatch.setenv("LESSONS_PROGRESS", str(tmp_path / "own.json"))
+    assert "our guess" not in losing_report("T4").plain
+    losing_vote().choose(choice)
+    said = f"Your guess (one Triton kernel on a T4, against the library's GEMM and an epilogue kernel): {word}."
+    assert losing_report("T4").plain.split("\n\n")[0].endswith(said)
+    assert word in losing_report("T4").html
 
 
 def test_an_unknown_gpu_is_refused_by_name() -> None:

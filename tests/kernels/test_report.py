@@ -590,10 +590,10 @@ EXAMPLE = dataclasses.replace(
 def test_a_report_is_a_table_of_needs_and_limits_that_names_its_compiler_and_no_seconds() -> None:
     plain = repr(EXAMPLE)
     rows = {line.split("  ")[0]: line.split() for line in plain.splitlines()}
-    assert rows["registers a thread"][-2:] == ["90", "255"]
-    assert "24 B a thread" in plain
-    assert rows["shared memory a block"][-4:] == ["2", "KiB", "64", "KiB"]
-    assert rows["threads a block"][-2:] == ["128", "1,024"]
+    assert rows["registers per thread"][-2:] == ["90", "255"]
+    assert "24 B per thread" in plain
+    assert rows["shared memory per block"][-4:] == ["2", "KiB", "64", "KiB"]
+    assert rows["threads per block"][-2:] == ["128", "1,024"]
     blocks = occupancy(T4, 128, 90, 2048)["blocks_per_sm"]
     assert rows["blocks on one SM"][-3:] == [str(blocks), "(registers)", "16"]
     assert "Triton 3.7.1 for sm_75" in plain

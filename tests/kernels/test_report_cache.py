@@ -160,7 +160,7 @@ def test_figures_that_no_tool_gives_stay_unknown(worker: CountingWorker) -> None
     worker.reply = {**FIGURES, "registers": MISSING_FIGURE, "spill_bytes": MISSING_FIGURE}
     found = compile_report("chain", T4)
     assert (found.status, found.registers_per_thread, found.spills, found.occupancy) == ("ok", None, None, None)
-    assert "registers a thread" in repr(found)
+    assert "registers per thread" in repr(found)
 
 
 # -- what can go wrong -------------------------------------------------------------------------------------------

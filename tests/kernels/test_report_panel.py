@@ -262,8 +262,8 @@ def test_a_spill_is_two_arrows_more_and_a_tensor_more_in_memory() -> None:
     assert (len(shafts(spilling, READ)), len(shafts(spilling, WRITE))) == (2, 2)
     assert "spilled values" not in words(clean)
     assert "spilled values" in words(spilling)
-    assert "spill 408 B a thread" in words(spilling)
-    assert "spills 408 B a thread" in words(spilling)
+    assert "spill 408 B per thread" in words(spilling)
+    assert "spills 408 B per thread" in words(spilling)
     assert "no register spill" in words(clean)
 
 
@@ -300,7 +300,9 @@ def test_there_is_a_square_for_each_resident_block() -> None:
             assert "not modelled for AMD" in words(root)
         else:
             assert str(held["blocks_per_sm"]) in words(root)
-            assert f"{held['active_warps']} of {gpu.warps_per_sm} warps, {held['occupancy']:.0%}" in words(root)
+            assert f"{held['active_warps']} of {gpu.warps_per_sm} warps, {100 * held['occupancy']:.3g}%" in words(
+                root
+            )
 
 
 def test_the_strip_shows_tried_tiles_the_current_one_marked_and_refusals() -> None:
@@ -375,7 +377,7 @@ def inside(root: ElementTree.Element) -> None:
 def test_a_screen_reader_hears_the_figures() -> None:
     root = picture(dataclasses.replace(EXAMPLE, spill_bytes=24))
     assert root.get("aria-label") == (
-        "chain, fp16, tile 1 × 1,024 on the T4: 64 registers, spill 24 B a thread, shared memory 16 KiB"
+        "chain, fp16, tile 1 × 1,024 on the T4: 64 registers, spill 24 B per thread, shared memory 16 KiB"
     )
     failed = dataclasses.replace(EXAMPLE, status="failed", detail=compiler_error("<no>"))
     assert picture(failed).get("aria-label") == "chain, fp16, tile 1 × 1,024, T4: the compiler says: <no>"

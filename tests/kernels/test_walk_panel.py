@@ -14,7 +14,7 @@ from lessons_lib.kernels.launch import KERNELS
 from lessons_lib.kernels.walk import Operand, ProgramWalk, walk
 from lessons_lib.kernels.walk_drawing import draw_walk
 from lessons_lib.kernels.walk_panel import TileWalkPanel
-from lessons_lib.show.picture import CARD_WIDTH, INK, READ, READ_FILL, WRITE, WRITE_FILL, text_width
+from lessons_lib.show.picture import CARD, CARD_WIDTH, INK, MUTED, READ, READ_FILL, WRITE, WRITE_FILL, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 TILES: dict[str, list[Any]] = {
@@ -60,6 +60,11 @@ def arrows(root: ElementTree.Element, colour: str) -> int:
     return sum(path.get("fill") == colour and path.get("d", "").endswith("Z") for path in root.iter(f"{SVG}path"))
 
 
+def hatched_boxes(root: ElementTree.Element) -> list[ElementTree.Element]:
+    """Masked lanes: their frame is as thin as their lines."""
+    return boxes(root, fill=CARD, stroke=MUTED, stroke_width="1")
+
+
 def blocks(root: ElementTree.Element) -> list[ElementTree.Element]:
     return [box for box in boxes(root) if box.get("fill") in (READ_FILL, WRITE_FILL)]
 
@@ -87,7 +92,7 @@ def test_there_is_a_block_and_an_arrow_for_each_access_of_the_step(kernel: Any, 
         filled = [box.get("fill") for box in blocks(root)]
         assert filled.count(READ_FILL) == len(found.loads)
         assert filled.count(WRITE_FILL) == len(found.stores)
-        hatched = boxes(root, stroke_dasharray="3 3")
+        hatched = hatched_boxes(root)
         assert bool(hatched) == any(access.masked for access in found.accesses)
         frames = [box for box in boxes(root, fill="none") if box.get("stroke-dasharray") is None]
         assert len(frames) == sum(access.operand.programs > 1 for access in found.loads), "double frame: re-read"
@@ -105,7 +110,7 @@ def test_blocks_are_drawn_to_scale_and_where_they_are() -> None:
     assert number(block, "y") == pytest.approx(number(x, "y") + 8 * down)
     assert number(block, "width") == pytest.approx(18 * across)
     assert number(block, "height") == pytest.approx(8 * down)
-    (beside, *_) = boxes(root, stroke_dasharray="3 3")
+    (beside, *_) = hatched_boxes(root)
     assert number(beside, "x") == pytest.approx(number(x, "x") + number(x, "width")), "masked lanes are outside"
     assert number(beside, "width") == pytest.approx(14 * across)
 
@@ -118,7 +123,7 @@ def outline(root: ElementTree.Element) -> ElementTree.Element:
 def test_the_hatching_stays_within_the_masked_lanes() -> None:
     for found in ends("linear", (24, 50, 40), None) + ends("chain", (1, 1), None):
         root = drawn(found)
-        areas = boxes(root, stroke_dasharray="3 3")
+        areas = hatched_boxes(root)
         for path in root.iter(f"{SVG}path"):
             if path.get("stroke") == "#57606a" and path.get("stroke-width") == "1":
                 start, end = path.get("d", "").lstrip("M").split(" L")

@@ -69,6 +69,9 @@ def test_the_box_says_what_is_needed_and_what_to_prepare(built_course: Path) -> 
     assert all(line.startswith(">") for line in box.splitlines())
     assert "**Time:** 6.5 minutes ｜ **GPU:** not needed ｜ **Packages:** `lab`" in box
     assert "[notebooks/en/01_one.ipynb](../../en/01_one.ipynb)" in box
+    assert "this lesson taken alone; in class go by the [schedule](../../../teaching/en/README.md)" in box
+    chinese = cells(built_course, "zh")["instructor-box"].source
+    assert "单上这一课的钟点；课堂上按[课表](../../../teaching/zh/README.md)走" in chinese
     assert box.endswith("> **Prepare:** run it once.")
     without = cells(built_course, name="02_two")["instructor-box"].source
     assert "**GPU:** recommended ｜ **Packages:** –" in without and "Prepare" not in without

@@ -10,9 +10,9 @@ from small_course import ROOT
 from notebooks.build.check import content_faults, read_notebook, stale_files
 from notebooks.build.course import Course
 from notebooks.build.edition import edition
-from notebooks.build.instructor import prepare
+from notebooks.build.instructor import ANSWER, ASK, prepare
 from notebooks.build.links import notebook_path
-from notebooks.build.read import LANGUAGES, Language, Lesson
+from notebooks.build.read import LANGUAGES, Language, Lesson, Twins
 
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
 
@@ -74,17 +74,43 @@ def test_every_solution_satisfies_its_checker_in_what_instructors_open(
         assert {mark for mark in "✓✗○" if mark in str(cell.outputs)} == {"✓"}, f"{name}: solution '{cell.id}'"
 
 
+def words_by_section(lesson: Lesson) -> dict[str, list[Twins]]:
+    """The words to the instructor that follow each section's heading, up to the next one, without those to prepare."""
+    found: dict[str, list[Twins]] = {}
+    for twins in lesson.prose:
+        if "instructor" in twins.tags:
+            if twins is not prepare(lesson):
+                list(found.values())[-1].append(twins)
+        elif twins.zh.minutes or twins.zh.source.startswith("## "):
+            found[twins.id] = []
+    return found
+
+
+def wrong_answers(source: str) -> int:
+    """Rows of the tables in ``source``, their heads aside."""
+    rows = [line for line in source.splitlines() if line.startswith("|")]
+    return len(rows) - 2 * sum(line.startswith("| ---") for line in rows)
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_an_instructor_is_told_what_to_prepare_and_what_to_say(course: Course, name: str) -> None:
-    """A box, and words for most sections; a section that has a wrong answer in them has the question that undoes it."""
+    """How to open; then for each section what to say, a question with its answer, and at least two wrong answers."""
     lesson = lesson_of(course, name)
-    words = [twins for twins in lesson.prose if "instructor" in twins.tags]
-    sections = [twins for twins in lesson.prose if twins.zh.minutes and twins is not lesson.opening]
-    assert prepare(lesson) is words[0]
-    assert len(words) - 1 >= 0.6 * len(sections)
-    for twins in words[1:]:
+    opening, *sections = words_by_section(lesson).items()
+    assert prepare(lesson) is next(twins for twins in lesson.prose if "instructor" in twins.tags)
+    assert opening[0] == lesson.opening.id and opening[1]
+    for section, words in sections:
+        for language in LANGUAGES:
+            told = "\n".join(twins[language].source for twins in words)
+            assert ASK[language] in told and ANSWER[language] in told, f"{section}-{language}: no question"
+            assert wrong_answers(told) >= 2, f"{section}-{language}: one usual wrong answer is not enough"
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_words_to_the_instructor_are_short_and_alike_in_both_languages(course: Course, name: str) -> None:
+    for twins in (words for section in words_by_section(lesson_of(course, name)).values() for words in section):
         assert twins.zh.source.startswith("**说：**") and twins.en.source.startswith("**Say:**"), twins.id
-        assert twins.zh.source.count("\n|") == twins.en.source.count("\n|"), f"{twins.id}: the tables differ"
+        assert wrong_answers(twins.zh.source) == wrong_answers(twins.en.source), f"{twins.id}: the tables differ"
         assert len(twins.zh.source) < 600 and len(twins.en.source) < 1200, (
             f"{twins.id}: too long to read while speaking"
         )

@@ -18,6 +18,8 @@ HEAD = """\
 # generated
 """  # six lines: what follows starts in line 7
 
+TEACH = ' tags=["instructor"]'
+
 TWINS = """\
 # %% [markdown] lang="zh" id="a-zh"{zh_rest}
 # {zh}
@@ -67,6 +69,26 @@ FAULTS = {
     "needs unknown": (twins(zh_rest=' needs="moon"', en_rest=' needs="moon"'), 7, "needs 'moon'"),
     "term in Chinese": (twins(zh="先说\n#\n# 没有临时张量。"), 10, "'临时张量' is outside the glossary"),
     "term in English": (twins(en="Two\n# Interim tensors."), 11, "'Interim tensors' is outside the glossary"),
+    "question without an answer": (
+        twins(
+            "**说：**讲。\n#\n# **问：**几个？\n#\n# **答：**三个。",
+            "**Say:** It.\n#\n# **Ask:** How many?\n",
+            TEACH,
+            TEACH,
+        ),
+        16,
+        "'a-en': **Ask:** needs its **Answer:** right below",
+    ),
+    "question with its answer elsewhere": (
+        twins(
+            "**问：**几个？\n#\n# | 听到的 | 反问 |\n# **答：**三个。",
+            "**Ask:** How many?\n# **Answer:** 3.",
+            TEACH,
+            TEACH,
+        ),
+        8,
+        "'a-zh': **问：** needs its **答：** right below",
+    ),
     "trailing semicolon": (HEAD + '# %% id="x"\nx = 1\nx;\n', 9, "trailing ';'"),
     "semicolon before comment": (HEAD + '# %% id="x"\nx = 1\nx ;  # hide', 9, "trailing ';'"),
     "semicolon in a block": (HEAD + '# %% id="x"\nif True:\n    x = 1;\n', 9, "trailing ';'"),
@@ -131,6 +153,18 @@ def test_good_code_passes(small_course: Path, run: Run, code: str) -> None:
     (small_course / "notebooks/source/03_good.py").write_text(f'{HEAD}# %% id="x"\n{code}\n', encoding="utf-8")
     _, lines = run(small_course, "--check")
     assert not [line for line in lines if line.startswith("notebooks/source")]
+
+
+def test_questions_with_their_answers_pass_and_so_does_a_learners_cell(small_course: Path, run: Run) -> None:
+    answered = (
+        "**问：**一？\n#\n# **答：**一。\n#\n# **问：**二？\n# **答：**二。",
+        "**Ask:** 1?\n#\n# **Answer:** 1.",
+    )
+    for rest, (zh, en) in ((TEACH, answered), ("", ("**问：**几个？", "**Ask:** How many?"))):
+        source = twins(zh, en, rest, rest)
+        (small_course / "notebooks/source/03_good.py").write_text(source, encoding="utf-8")
+        _, lines = run(small_course, "--check")
+        assert not [line for line in lines if line.startswith("notebooks/source")]
 
 
 def test_prose_in_code_or_in_an_address_is_not_prose(small_course: Path, run: Run) -> None:

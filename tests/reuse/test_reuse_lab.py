@@ -37,7 +37,7 @@ from lessons_lib.reuse.sweep import (  # noqa: E402
     tile_sizes,
     unknown_cache_level,
 )
-from lessons_lib.reuse.sweep_report import sweep_report  # noqa: E402
+from lessons_lib.reuse.sweep_report import sweep_report, sweep_verdict  # noqa: E402
 from lessons_lib.show import fonts  # noqa: E402
 from lessons_lib.show.chart import ShownChart  # noqa: E402
 from lessons_lib.traffic.lab import chain_input, run_tiled  # noqa: E402
@@ -316,6 +316,11 @@ def test_verdict_notices() -> None:
         "smallest_tile_is_not_the_fastest": False,
         "no_tile_reaches_the_ratio_of_bytes": False,
     }
+    assert repr(sweep_verdict(odd)).splitlines() == [
+        "✓ every tile size gives the same bits",
+        "✗ the smallest tile is not the fastest",
+        "✗ no tile reaches the 4× that bytes promise",
+    ]
 
 
 def test_guess_is_answered() -> None:

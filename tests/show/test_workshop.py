@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import lessons_lib
 from lessons_lib import CompilePanel, DecisionPanel, LayoutPanel, ReusePanel, TrafficPanel, lab_vote, traffic_vote
 from lessons_lib.base.language import use_language
 from lessons_lib.base.progress import note_progress, progress_of
+from lessons_lib.base.questions import QUESTIONS
 from lessons_lib.base.text import Text
 from lessons_lib.decision.model import CONDITIONS, Evidence
 from lessons_lib.show import workshop as switch
@@ -106,13 +108,56 @@ def test_a_locked_panel_holds_the_question_alone(file: Path, panel: type[Panel],
     workshop(True)
     made = panel()
     prompt = "先写下你的猜测，再看结果。" if language == "zh" else "Write down your guess before you look."
-    assert made.static_forms() == {"text/plain": prompt}
+    question = str(QUESTIONS[panel.__name__].words)
+    assert made.static_forms() == {"text/plain": f"{prompt}\n{question}"}
     shown = everything(made)
     assert prompt in shown
+    assert f"<b>{escape(question)}</b>" in shown
     assert "<svg" not in shown
     assert "<table" not in shown
     assert made._picture_view.value == made._table_view.value == ""
     assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("panel", "how"),
+    [
+        (TrafficPanel, "A number, in MiB;"),
+        (lessons_lib.EpiloguePanel, "How many times (×);"),
+        (CompilePanel, "A number;"),
+        (DecisionPanel, "A few words."),
+    ],
+)
+def test_the_form_says_what_kind_of_answer_is_wanted(panel: type[Panel], how: str) -> None:
+    workshop(True)
+    assert how in gate_of(panel()).form.children[0].value
+
+
+def test_a_panel_of_ones_own_asks_for_any_guess(file: Path) -> None:
+    class MyPanel(TrafficPanel):
+        pass
+
+    workshop(True)
+    panel = MyPanel()
+    assert panel.static_forms() == {"text/plain": "Write down your guess before you look."}
+    assert "A number or a few words." in gate_of(panel).form.children[0].value
+    gate_of(panel).commit("3 ms")
+    assert panel.static_forms()["text/plain"].startswith("Your guess: 3 ms\n")
+    assert progress_of("guesses")["MyPanel"]["number"] == 3
+
+
+@pytest.mark.parametrize(
+    ("panel", "words"),
+    [(TrafficPanel, "phone 0123"), (TrafficPanel, "3 ms"), (CompilePanel, "8 MiB"), (ReusePanel, "128, then 0")],
+)
+def test_digits_that_do_not_answer_the_question_are_noted_as_words_alone(
+    file: Path, panel: type[Panel], words: str
+) -> None:
+    workshop(True)
+    gate_of(panel()).commit(words)
+    entry = progress_of("guesses")[panel.__name__]
+    assert entry["guess"] == words
+    assert "number" not in entry
 
 
 def test_the_field_has_a_name_and_so_has_the_button() -> None:
@@ -158,14 +203,16 @@ def test_a_guess_opens_the_panel_and_stays_above_the_picture(file: Path, panel: 
     made = panel()
     type_and_enter(gate_of(made), "  256 <b>MiB</b>,\n no ")
     plain = panel.static_forms(made)["text/plain"]
-    assert plain.startswith("Your guess: 256 <b>MiB</b>, no\n")
+    question = QUESTIONS[panel.__name__]
+    assert plain.startswith(f"{question.words}\nYour guess: 256 <b>MiB</b>, no\n")
     line, picture = made.children[2:4]
     assert "Your guess: 256 &lt;b&gt;MiB&lt;/b&gt;, no" in line.value
+    assert escape(str(question.words)) in line.value
     assert picture.value.startswith("<svg")
     key = gate_of(made).key
     entry = progress_of("guesses")[key]
     assert entry["guess"] == "256 <b>MiB</b>, no"
-    assert entry["number"] == 256
+    assert entry.get("number") == (None if question.unit is None else 256)
     assert entry["lesson"] == made.lesson != ""
 
 
@@ -174,7 +221,7 @@ def test_the_button_commits_as_enter_does(file: Path) -> None:
     panel = TrafficPanel()
     gate_of(panel)._field.value = "a lot"
     gate_of(panel)._button.click()
-    assert panel.static_forms()["text/plain"].startswith("Your guess: a lot\n")
+    assert "\nYour guess: a lot\n" in panel.static_forms()["text/plain"]
     assert "number" not in progress_of("guesses")["TrafficPanel"]
 
 
@@ -224,7 +271,7 @@ def test_after_a_restart_the_panel_opens_with_the_old_guess(file: Path) -> None:
     gate_of(TrafficPanel()).commit("256 MiB")
     before = file.read_bytes()
     again = TrafficPanel()
-    assert again.static_forms()["text/plain"].startswith("Your guess: 256 MiB\n")
+    assert "tensors: how much intermediate traffic?\nYour guess: 256 MiB\n" in again.static_forms()["text/plain"]
     assert again.result["launches"] == 4
     assert file.read_bytes() == before
     assert gate_of(ReusePanel()).locked  # another panel, another guess

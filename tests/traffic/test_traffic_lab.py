@@ -7,6 +7,7 @@ import inspect
 import string
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,7 @@ from lessons_lib.traffic.lab import (  # noqa: E402
 )
 from lessons_lib.traffic.measurement import ChainMeasurement  # noqa: E402
 from lessons_lib.traffic.prediction import Calibration, explain_gap, explain_naive_gap, predict_chain  # noqa: E402
+from lessons_lib.traffic.report import chain_verdict  # noqa: E402
 
 MILLISECOND = 1e-3
 
@@ -126,6 +128,8 @@ def test_verdict_is_stable(measured: ChainMeasurement) -> None:
     assert list(verdict) == ["bit_identical", "bytes_ratio_is_number_of_operations", "less_than_naive_speedup"]
     assert verdict["bit_identical"] is True
     assert verdict["bytes_ratio_is_number_of_operations"] is True
+    lines = repr(chain_verdict(replace(measured, bit_identical=False))).splitlines()
+    assert lines[0] == "✗ both ways give the same bits" and lines[1].startswith("✓ ") and len(lines) == 3
 
 
 def test_tile_that_does_not_divide_the_tensor_is_counted() -> None:

@@ -16,7 +16,7 @@ _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _TITLE: dict[Language, str] = {"zh": "标题与目标", "en": "title and aims"}
 _CONTINUED: dict[Language, str] = {"zh": "{heading}（续）", "en": "{heading} (continued)"}
 _BUILT_IN = frozenset({*dir(builtins), "display", "get_ipython"})
-_MEASURES = re.compile(r"\b(?:measure|sweep)_\w+\(")
+_MEASURES = re.compile(r"\b(?:measure_\w+|sweep_tiles)\(")
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,19 @@ a module made under ``with torch.device("meta")`` has weights without data.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
 
 from lessons_lib.base.text import Text
+from lessons_lib.base.units import format_bytes
 from lessons_lib.base.validate import bad_argument, require_choice, require_int, require_items, require_name, shown
 from lessons_lib.graph.capture.arguments import Arguments
 from lessons_lib.graph.capture.aten import AtenCall, Operand, Traits, traits_of
 from lessons_lib.graph.capture.eager_view import EagerOp, eager_graph
-from lessons_lib.graph.capture.fx_nodes import is_getitem, line_of, schema_says_view, short_name
+from lessons_lib.graph.capture.fx_nodes import is_getitem, is_region, line_of, schema_says_view, short_name
 from lessons_lib.graph.capture.refusals import (
     Line,
     no_operators,
@@ -115,6 +116,11 @@ def capture(
     too, which are one kernel on a GPU. Views launch nothing. Writes in place become new tensors; weights, buffers and
     tensors that the function takes from outside are inputs of the graph. An operator that is not known becomes opaque,
     and so does attention in one call (``scaled_dot_product_attention``), into which no compiler looks.
+
+    Assumes that nobody writes what nobody reads: a result that is dropped, such as the indices of ``max_pool2d`` or of
+    ``torch.max(x, dim)``, is not counted, though PyTorch's own kernel writes it; a note says how many bytes. An operator
+    on tensors without an element counts as a launch, and a region (``torch.cond``, ``while_loop``) as one opaque operator.
+    Notes say so, too.
 
     Args:
         function: any callable or ``nn.Module``, in the mode it is in (call ``.eval()`` for inference).
@@ -245,9 +251,39 @@ class _Reader:
         tensors = tuple(tensor for name, tensor in self.tensors.items() if name in read or name not in self.blank)
         core = OpGraph(title, tuple(ops), tensors, tuple(inputs), outputs)
         eager = eager_graph(core, self._eager_ops())
-        notes = (_SCATTERED.format(places=", ".join(line.place for line in self.traced.scattered)),)
         program = Program(self.traced, MappingProxyType(self.names))
-        return Captured(eager, core, notes if self.traced.scattered else (), MappingProxyType(self.code), program)
+        return Captured(eager, core, tuple(self._notes(eager)), MappingProxyType(self.code), program)
+
+    def _notes(self, eager: OpGraph) -> Iterator[Text]:
+        """What the bytes and launches of the graphs leave out or add."""
+        if self.traced.scattered:
+            yield _SCATTERED.format(places=", ".join(line.place for line in self.traced.scattered))
+        launching = [node for node in self.traced.nodes if not is_getitem(node)]
+        if regions := [node for node in launching if is_region(node.target)]:
+            yield _REGION.format(names=_listed(short_name(node.target) for node in regions))
+        dropped = {node: size for node in launching if (size := self._dropped_bytes(node))}
+        if dropped:
+            names = _listed(self._unit_label(node) for node in dropped)
+            yield _DROPPED.format(names=names, bytes=format_bytes(sum(dropped.values())))
+        ops = [eager.op(name) for name in eager.launching]
+        empty = [op.label for op in ops if not any(eager.tensor(name).numel for name in op.outputs)]
+        if empty:
+            yield _NO_ELEMENT.format(names=_listed(empty))
+
+    def _unit_label(self, node: Any) -> str:
+        unit = self.traced.unit_of.get(node)
+        return unit.label if unit is not None else short_name(node.target)
+
+    def _dropped_bytes(self, node: Any) -> int:
+        """Of an operator that PyTorch itself launches, the results that nobody reads."""
+        values = node.meta.get("val")
+        if node not in self.traced.direct or not isinstance(values, (list, tuple)):
+            return 0
+        if schema_says_view(node.target) or is_region(node.target):
+            return 0
+        read = {pick.args[1] for pick in _picks(node, self.live)}
+        dropped = (value for index, value in enumerate(values) if index not in read and hasattr(value, "shape"))
+        return sum(prod(int(extent) for extent in value.shape) * int(value.dtype.itemsize) for value in dropped)
 
     def _op(self, node: Any) -> list[GraphOp]:
         picks = _picks(node, self.live)
@@ -368,6 +404,10 @@ def _picks(node: Any, live: Mapping[str, Any]) -> list[Any]:
     return [user for user in node.users if is_getitem(user) and user.name in live]
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
 def _free(name: str, taken: set[str]) -> str:
     free, number = name, 1
     while free in taken:
@@ -380,6 +420,22 @@ _SCATTERED = Text(
     zh="原地写入张量的一部分（{places}）在图里记作整块复制，字节数会多算；写成 torch.cat 或 torch.where 就没有这个差别。",
     en="Writing a part of a tensor in place ({places}) counts as a copy of the whole here, which is more than it moves. "
     "With torch.cat or torch.where there is no such difference.",
+)
+_REGION = Text(
+    zh="{names} 在图里是一个不透明算子：看不进它里面，只算它读一次输入、写一次结果。里面真正启动几个核函数、搬多少字节，"
+    "取决于运行时的数据，这里没有计入。",
+    en="{names}: one opaque operator here. What is inside is not looked into; counted are its inputs, read once, and its "
+    "results, written once. How many kernels run in there and what they move depends on the data, and is not counted.",
+)
+_DROPPED = Text(
+    zh="{names} 还有没人读的结果（例如下标），共 {bytes}：PyTorch 自己的核函数照样写出它们，编译器可以不写；这里没有计入。",
+    en="{names}: there are results that nobody reads, such as indices, {bytes} in all. PyTorch's own kernel writes them all "
+    "the same, a compiler may leave them out; they are not counted here.",
+)
+_NO_ELEMENT = Text(
+    zh="{names} 的结果没有元素（形状里有 0）：这里各记一次启动、0 字节，PyTorch 实际什么也不启动。",
+    en="{names}: there is no element in the result (a 0 in its shape). Each counts as a launch of 0 bytes here; PyTorch "
+    "launches nothing for it.",
 )
 
 

@@ -1,8 +1,8 @@
 """What ``torch.compile`` does with a captured function: Inductor's kernels as groups of the same operators.
 
 The exported program goes through Inductor up to and including its generated code, under fake tensors: nothing is
-compiled or run, so no C++ compiler and no memory is needed. Every private detail of torch's compiler that this floor
-uses is in this file; when a torch version changes one, ``CompilerUnreadableError`` says so.
+compiled or run, so no C++ compiler and no memory is needed. Every private detail of torch's compiler is in ``inductor``;
+when a torch version changes one, ``CompilerUnreadableError`` says so.
 
 Counted are the functions that the generated code calls (``cpp_fused_...``, ``triton_...``) and its library calls, not
 Inductor's internal counter, which counts loop nests.
@@ -10,28 +10,27 @@ Inductor's internal counter, which counts loop nests.
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from lessons_lib.base.text import Text
-from lessons_lib.base.validate import bad_argument, require_choice
+from lessons_lib.base.validate import bad_argument, require_choice, require_real
 from lessons_lib.graph.capture.capture import Captured, Program, capture
-from lessons_lib.graph.capture.compiler_mapping import CompilerKernel, Origin, groups_from, mapped
-from lessons_lib.graph.capture.fx_nodes import is_view, short_name
-from lessons_lib.graph.capture.torch_import import quiet, require_torch
+from lessons_lib.graph.capture.compiler_mapping import groups_from, mapped
+from lessons_lib.graph.capture.fx_nodes import short_name
+from lessons_lib.graph.capture.inductor import TimeUp, read_kernels
+from lessons_lib.graph.capture.torch_import import require_torch
 from lessons_lib.graph.compiler_groups import CompilerGroups
 
 Device = Literal["cpu", "cuda"]
 
+LIMIT_SECONDS = 30.0
+"""How long Inductor may take. The blocks of the zoo take one or two seconds, a whole layer of Llama three."""
+
 _LOCK = threading.Lock()
 _KNOWN: weakref.WeakKeyDictionary[Program, dict[str, CompilerGroups]] = weakref.WeakKeyDictionary()
-_GENERATED = re.compile(r"^\s+(?:\w+ = )?((?:cpp_fused|triton)_\w*?)(?:\.run)?\(", re.MULTILINE)
 
 _UNREADABLE = Text(
     zh="读不出 torch.compile 的分组：PyTorch {version} 的 Inductor 内部和这里用到的不一样（{reason}）。课程里的例子图带有"
@@ -40,13 +39,28 @@ _UNREADABLE = Text(
     "({reason}). The graphs of the zoo come with recorded results; for a function of your own try PyTorch 2.11 to 2.13, or "
     "compare with best_grouping alone.",
 )
+_NO_ELEMENT = Text(
+    zh="torch.compile 在这里没有分组：所有结果都没有元素（形状里有 0），它一个核函数也不生成。请换成没有 0 的形状。",
+    en="torch.compile has no groups here: no result has an element (there is a 0 in each shape), so it makes no kernel. "
+    "Use shapes without a 0.",
+)
+_TOO_SLOW = Text(
+    zh="torch.compile 的 Inductor 用了 {limit:g} 秒还没有排好这个函数的核函数，所以停了下来，没有它的分组。可以只取模型的一层，"
+    "或者调大 limit_seconds 再试；其余的结果不受影响。",
+    en="Inductor of torch.compile was stopped: after {limit:g} s it had not planned the kernels of this function, so its "
+    "groups are not here. Take one layer of the model, or try again with a larger limit_seconds; nothing else is affected.",
+)
 
 
 class CompilerUnreadableError(RuntimeError):
-    """This version of torch does not show its groups in the way that is known here; the message is bilingual."""
+    """The compiler's groups are not to be had, as where torch changed inside; the message says why, in both languages."""
 
     def _render_traceback_(self) -> list[str]:
-        return [f"CompilerUnreadableError: {self}"]
+        return [f"{type(self).__name__}: {self}"]
+
+
+class CompilerTooSlowError(CompilerUnreadableError):
+    """Inductor took longer than it may; the message is bilingual."""
 
 
 def inductor_grouping(
@@ -54,20 +68,23 @@ def inductor_grouping(
     *examples: Any,
     device: Device = "cpu",
     kwargs: Mapping[str, Any] | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
 ) -> CompilerGroups:
     """How Inductor groups the operators of ``capture(...)``; the first call takes seconds, the same again nothing.
 
     Args:
         what: what ``capture`` returned; or a function, to be captured on ``examples`` and ``kwargs``.
         device: whose scheduler. ``"cpu"`` works everywhere; ``"cuda"`` needs a GPU, and the two group differently.
+        limit_seconds: elapsed time after which Inductor is stopped; the next call begins anew.
 
     Raises:
         ValueError: ``what`` came from recorded data, ``device`` is not available, or as ``capture``.
-        CompilerUnreadableError: this torch does not show its groups.
+        CompilerUnreadableError: this torch does not show its groups; ``CompilerTooSlowError``: not within the limit.
         MissingPackageError: there is no PyTorch.
     """
     torch = require_torch()
     require_choice("device", device, ("cpu", "cuda"))
+    limit = require_real("limit_seconds", limit_seconds, above=0)
     if device == "cuda" and not torch.cuda.is_available():
         raise bad_argument(
             "device",
@@ -84,17 +101,22 @@ def inductor_grouping(
     known = _KNOWN.setdefault(captured.program, {})
     if device not in known:
         with _LOCK:
-            known[device] = _asked(torch, captured, captured.program, device)
+            known[device] = _asked(torch, captured, captured.program, device, limit)
     return known[device]
 
 
-def _asked(torch: Any, captured: Captured, program: Program, device: Device) -> CompilerGroups:
+def _asked(torch: Any, captured: Captured, program: Program, device: Device, limit: float) -> CompilerGroups:
     try:
-        seen = _compile(torch, program, device)
+        seen = read_kernels(torch, program, device, limit)
+    except TimeUp:
+        raise CompilerTooSlowError(_TOO_SLOW.format(limit=limit).both) from None
     except Exception as error:
         first = str(error).strip().splitlines()[:1] or [""]
         reason = f"{type(error).__name__}: {first[0][:200]}".replace("{", "(").replace("}", ")")
         raise CompilerUnreadableError(_UNREADABLE.format(version=torch.__version__, reason=reason).both) from error
+    made = (captured.core.tensor(out) for name in captured.core.launching for out in captured.core.op(name).outputs)
+    if not any(tensor.numel for tensor in made):
+        raise CompilerUnreadableError(_NO_ELEMENT.both)
     if not seen.kernels:
         reason = "no scheduler nodes"
         raise CompilerUnreadableError(_UNREADABLE.format(version=torch.__version__, reason=reason).both)
@@ -113,121 +135,3 @@ def _asked(torch: Any, captured: Captured, program: Program, device: Device) -> 
         torch=torch.__version__,
         buffer_bytes=seen.buffer_bytes,
     )
-
-
-# -- Inductor -------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Seen:
-    """What the hook reads before Inductor goes on to compile."""
-
-    kernels: list[CompilerKernel] = field(default_factory=list)
-    calls: int = 0
-    buffer_bytes: int = 0
-
-    def functions(self) -> list[int]:
-        """Kernel by kernel the number of its function: on the CPU loops without a library call between share one."""
-        numbers: list[int] = []
-        number, before = -1, True
-        for kernel in self.kernels:
-            number += bool(kernel.call) or before
-            before = bool(kernel.call)
-            numbers.append(number)
-        runs = len({n for n, kernel in zip(numbers, self.kernels, strict=True) if not kernel.call})
-        return numbers if runs == self.calls else list(range(len(self.kernels)))
-
-
-class _Done(BaseException):  # passes every ``except Exception`` on the way out
-    pass
-
-
-def _compile(torch: Any, program: Program, device: Device) -> _Seen:
-    exported = program.trace.exported
-    if device != "cpu":
-        exported = importlib.import_module("torch.export.passes").move_to_device_pass(exported, device)
-    module = exported.graph_module
-    values = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
-    compile_fx = importlib.import_module("torch._inductor.compile_fx").compile_fx
-    seen = _Seen()
-    with quiet(), torch.no_grad(), _settings(), _hooked(seen), contextlib.suppress(_Done):
-        compile_fx(module, values)
-    return seen
-
-
-def _settings() -> Any:
-    """Nothing from caches, no helper processes, and no trial compilations to find the processor's vector units."""
-    config = importlib.import_module("torch._inductor.config")
-    wanted = {"force_disable_caches": True, "fx_graph_cache": False, "compile_threads": 1, "cpp.vec_isa_ok": True}
-    known = {name: value for name, value in wanted.items() if name in config.get_config_copy()}
-    return config.patch(known)
-
-
-@contextlib.contextmanager
-def _hooked(seen: _Seen) -> Iterator[None]:
-    """Reads the scheduler once code is generated, and stops there."""
-    lowering = importlib.import_module("torch._inductor.graph").GraphLowering
-    original = lowering.codegen
-
-    def codegen(graph: Any) -> Any:
-        code = original(graph)
-        _read(graph, code, seen)
-        raise _Done
-
-    lowering.codegen = codegen
-    try:
-        yield
-    finally:
-        lowering.codegen = original
-
-
-def _read(graph: Any, code: Any, seen: _Seen) -> None:
-    order = {node: index for index, node in enumerate(graph.module.graph.nodes)}
-    for group in graph.scheduler.nodes:
-        kernel = _kernel(group, order)
-        if kernel is not None:
-            seen.kernels.append(kernel)
-    first = code[0] if isinstance(code, tuple) else code
-    text = str(getattr(first, "value", first))
-    body = text[text.index("def call(") :]
-    seen.calls = sum(1 for _ in _GENERATED.finditer(body))
-    with contextlib.suppress(Exception):  # a figure for comparison, in some versions only
-        seen.buffer_bytes = int(sum(group.get_read_write_buffers_sizes() for group in graph.scheduler.nodes))
-
-
-def _kernel(group: Any, order: Mapping[Any, int]) -> CompilerKernel | None:
-    """One scheduler node after fusion; ``None`` where it launches nothing."""
-    kind = type(group).__name__
-    if kind == "NopKernelSchedulerNode" or type(group.node).__name__ == "MultiOutput":
-        return None
-    library = kind == "ExternKernelSchedulerNode"
-    found: dict[Any, None] = {}
-    for part in group.get_nodes():
-        buffer = part.node
-        if buffer is None:
-            continue
-        origins = [node for node in buffer.origins if node in order]
-        if library:  # what it reads is among its origins too; only the call itself counts
-            own = getattr(buffer, "origin_node", None) or max(origins, key=order.__getitem__, default=None)
-            origins = [own] if own is not None else []
-        found.update(dict.fromkeys(origins))
-    nodes = [node for node in found if node in order and node.op == "call_function" and not is_view(node)]
-    nodes.sort(key=order.__getitem__)
-    call = _call_name(group.node, nodes) if library else ""
-    return CompilerKernel(tuple(_origin(node) for node in nodes), call)
-
-
-def _origin(node: Any) -> Origin:
-    return Origin(node.name, short_name(node.target), _parent(node))
-
-
-def _parent(node: Any) -> str:
-    """The exported node that a node of Inductor's graph comes from; blank where a pattern replaced it."""
-    sources = node.meta.get("from_node") or ()
-    return str(getattr(sources[0], "name", "")) if sources else ""
-
-
-def _call_name(buffer: Any, nodes: list[Any]) -> str:
-    if nodes:
-        return short_name(nodes[-1].target).lstrip("_")
-    return str(getattr(buffer, "python_kernel_name", "") or type(buffer).__name__)

@@ -45,6 +45,11 @@ def schema_says_view(operator: Any) -> bool:
     return alias is not None and not alias.is_write
 
 
+def is_region(operator: Any) -> bool:
+    """Whether an operator takes functions, as ``torch.cond`` and ``while_loop`` do: it has no schema."""
+    return not hasattr(operator, "_schema") and type(operator).__module__.startswith("torch._higher_order_ops")
+
+
 def short_name(operator: Any) -> str:
     """``aten.mm.default`` -> ``mm``; other namespaces keep theirs."""
     written = str(operator)

@@ -476,7 +476,7 @@ _BLOCKS = (
     ),
     ZooBlock(
         "relu_fan_out",
-        Text(zh="一个结果，两个读者，还要留存", en="One result, two readers, and kept"),
+        Text(zh="一个结果，两处使用，还要留存", en="One result, two readers, and kept"),
         Text(
             zh="反向传播要用的张量总要写出一次；融合省下的只是把它读回来。",
             en="A tensor that the backward pass wants is written in any case; fusing saves reading it back.",

@@ -26,8 +26,8 @@ _HEADER = (
 _TOTAL = Text(zh="合计", en="total")
 _OTHERS = Text(zh="其余各份（{copies}）", en="the other copies ({copies})")
 _NOTE = Text(
-    zh="一个核函数读几次同一个张量，只记在第一个用它的算子名下。逻辑读写，不是 DRAM 的实际流量。",
-    en="What a kernel reads is put down to the first operator that uses it. Logical bytes, not DRAM traffic.",
+    zh="核函数读的张量，记在其中第一个用它的算子名下。逻辑读写，不是 DRAM 的实际流量。",
+    en="A kernel's reads are listed under the first operator that uses them. Logical bytes, not DRAM traffic.",
 )
 
 

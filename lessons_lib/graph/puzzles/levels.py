@@ -158,6 +158,11 @@ class Puzzle:
         return _score(graph, grouping, self.gpu)
 
     @property
+    def in_fewer_calls(self) -> bool:
+        """Whether loop nests of the compiler share a call: ``compiler`` counts nests, each of which goes over memory."""
+        return self.record.compiler.launches < len(self.record.compiler.grouping)
+
+    @property
     def solution(self) -> Solution:
         """The best there is by the planner, over all choices of what to recompute."""
         return _solution(self)

@@ -18,10 +18,10 @@ from lessons_lib.base.text import Text
 from lessons_lib.base.units import MIB
 from lessons_lib.base.validate import bad_argument, require_bool, require_int, require_real
 from lessons_lib.kernels.benchmark.cpu_measurement import CpuMeasurement
-from lessons_lib.kernels.benchmark.measuring import Action, CpuStopwatch, measure_rounds, with_tqdm
+from lessons_lib.kernels.benchmark.measuring import Action, CpuStopwatch, measure_rounds
 from lessons_lib.kernels.launch import CHAIN_OPERATORS
 from lessons_lib.kernels.mode import first_line
-from lessons_lib.traffic.lab import affordable_bytes
+from lessons_lib.traffic.lab import affordable_bytes, with_tqdm
 
 if TYPE_CHECKING:
     from torch import Tensor

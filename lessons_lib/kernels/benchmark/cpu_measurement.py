@@ -129,6 +129,12 @@ class CpuMeasurement:
     def notes(self) -> tuple[Text, ...]:
         """What else to know about this run."""
         notes = []
+        if side_of(self.unfused, self.predicted_unfused) == "above":
+            notes.append(
+                _ABOVE_PARTS.format(
+                    unfused=format_seconds(self.unfused.median), parts=format_seconds(self.predicted_unfused.high)
+                )
+            )
         if self.tensor_bytes < self.requested_bytes:
             notes.append(
                 _SIZED_DOWN.format(asked=format_bytes(self.requested_bytes), used=format_bytes(self.tensor_bytes))
@@ -180,16 +186,24 @@ _REASONS: Mapping[str, Text] = {
         "own operators, or the calibrating rounds were disturbed.",
     ),
     "arithmetic": Text(
-        zh="读写少到原来的 1/{ratio}，加速比却只有 {speedup}：{operators} 在这个 CPU 上要算 {arithmetic}，而融合不减少运算。"
-        "受运算限制的地方，融合帮不上多少忙。",
-        en="The bytes are {ratio} times fewer, yet the speed-up is {speedup}: the arithmetic of {operators} takes {arithmetic} "
-        "on this CPU, and fusion saves none of it. Where arithmetic decides, fusion has little to give.",
+        zh="读写少到原来的 1/{ratio}，加速比却只有 {speedup}：单独一个 {operators} 在这个 CPU 上就要 {arithmetic}，"
+        "几乎全花在运算上，而融合不减少运算。"
+        "计算受限的地方，融合帮不上多少忙。",
+        en="The bytes are {ratio} times fewer, yet the speed-up is {speedup}: {operators} alone takes {arithmetic} on "
+        "this CPU, nearly all of it arithmetic, which fusion does not save. Where arithmetic decides, fusion has little "
+        "to give.",
     ),
     "bytes": Text(
         zh="这里由读写决定：读写少到原来的 1/{ratio}，加速比是 {speedup}，预测的耗时是 {low} – {high}。",
         en="Bytes decide here: they are {ratio} times fewer, the speed-up is {speedup}; the predicted time is {low} – {high}.",
     ),
 }
+_ABOVE_PARTS = Text(
+    zh="四个算子连着做用了 {unfused}，比逐个单独测的总和 {parts} 还多：夹在别的算子之间，各自在缓存里能找到的更少；也可能是校准的几轮"
+    "受了干扰。",
+    en="One after another the four operators took {unfused}, more than the {parts} that they take when each is timed alone: "
+    "between the others, each finds less in the caches; or the rounds were disturbed.",
+)
 _SIZED_DOWN = Text(
     zh="可用内存不多，张量从 {asked} 缩小到 {used}；各项比值的含义不变。",
     en="Free memory is short: the tensors were made {used} instead of {asked}. The ratios mean the same.",

@@ -98,15 +98,17 @@ _MEASURED = Text(zh="实测", en="measured")
 _OPERATORS = Text(zh="逐个算子", en="operator by operator")
 _COMPILED = Text(zh="torch.compile", en="torch.compile")
 _RATIO = Text(zh="逐个 ÷ 编译", en="operators ÷ compiled")
-_TITLE = Text(zh="四算子链在 CPU 上，float32，每个张量 {size}", en="The chain on the CPU, float32, {size} a tensor")
+_TITLE = Text(zh="四算子链在 CPU 上，float32，每个张量 {size}", en="The chain on the CPU, float32, {size} per tensor")
 _LABEL = Text(
     zh="逐个算子与 torch.compile 的一个循环：预测区间与实测耗时",
     en="Operator by operator, and one loop by torch.compile: predicted intervals and measured times",
 )
 _NOTE = Text(
-    zh="预测用同几轮里测的拷贝和单个算子；实测取 {rounds} 轮的中位数，{threads} 个线程。",
-    en="Predicted from a copy and from each operator alone, timed in the same rounds; measured: the median of {rounds} "
-    "rounds, threads: {threads}.",
+    zh="预测由各部分拼成：同几轮里测的拷贝和单个算子；最后一行的预测，是逐个算子的实测除以上面那个区间。实测取 {rounds} 轮的"
+    "中位数，{threads} 个线程；超出区间不到 5%，或不到各轮波动的一半，算相符。",
+    en="Predicted from the parts: a copy, and each operator alone, timed in the same rounds. The last row divides the measured "
+    "time of the operators by the interval above it. Measured: the median of {rounds} rounds, threads: {threads}; outside "
+    "an interval by less than 5%, or half the rounds' spread, counts as agreeing.",
 )
 _NO_TORCH = Text(
     zh="没有安装 PyTorch，这里就不测了。第 01 课用 NumPy 做过同样的比较。",

@@ -5,7 +5,7 @@ What a clock and a cache are is the ``Stopwatch``'s business: a GPU's events, a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -187,18 +187,3 @@ def is_kernel(event: Any) -> bool:
 
 
 _NO_KERNELS = ("memcpy", "memset", "torch-compiled region", "## ", "profilerstep", "copydevice", "fillbuffer")
-
-
-def with_tqdm(label: str, shown: bool) -> Progress:
-    """A progress bar on standard output: a notebook compares what comes on standard error."""
-
-    def progress(rounds: Iterable[int]) -> Iterator[int]:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return iter(rounds)
-        import sys
-
-        return iter(tqdm(rounds, desc=label, file=sys.stdout, leave=False, disable=not shown))
-
-    return progress

@@ -16,8 +16,9 @@ from lessons_lib.graph.capture.fx_nodes import launches_nothing
 from lessons_lib.graph.grouping import cost, unfused
 from lessons_lib.graph.study import COUNTED_ON, ModelStudy
 from lessons_lib.kernels.benchmark.cpu_lab import why_not_compiled
-from lessons_lib.kernels.benchmark.measuring import CpuStopwatch, measure_rounds, with_tqdm
+from lessons_lib.kernels.benchmark.measuring import CpuStopwatch, measure_rounds
 from lessons_lib.kernels.benchmark.model_measurement import ModelMeasurement
+from lessons_lib.traffic.lab import with_tqdm
 
 _MOST_OPERATIONS = 2e11  # a few seconds a run on a laptop
 _MEMORY_MARGIN = 3  # free memory over what the tensors take

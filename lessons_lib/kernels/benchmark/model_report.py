@@ -118,10 +118,13 @@ _LABEL = Text(
 )
 _NOTE = Text(
     zh="逐个算子的预测只算读写，按同一批轮次里测得的拷贝速度折算（写新分配的内存更慢，另算）；编译后的预测是它自己的读写，再加上"
-    "逐个算子在读写之外花的时间。实测取 {rounds} 轮的中位数，{threads} 个线程。",
+    "逐个算子在读写之外花的时间；最后一行的预测，是逐个算子的实测除以上面那个区间。实测取 {rounds} 轮的中位数，{threads} 个线程；"
+    "超出区间不到 5%，或不到各轮波动的一半，算相符。",
     en="For separate operators the prediction is their bytes alone, at the rate of a copy timed in the same rounds "
     "(writing to new memory is slower and counted separately); for the compiled function, its bytes and whatever "
-    "the separate operators needed beyond theirs. Measured: the median of {rounds} rounds, threads: {threads}.",
+    "the separate operators needed beyond theirs. The last row divides the measured time of the operators by the interval "
+    "above it. Measured: the median of {rounds} rounds, threads: {threads}; outside an interval by less than 5%, or half the "
+    "rounds' spread, counts as agreeing.",
 )
 _PROBLEM = Text(zh="{problem}。", en="{problem}.")
 _NOT_RUN = Text(

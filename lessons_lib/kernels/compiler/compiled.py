@@ -38,7 +38,7 @@ NOT_COMPILED = Text(zh="这里没有 Triton，没法编译", en="there is no Tri
 _COMPILER_SAYS = Text(zh="编译器报错：{error}", en="the compiler says: {error}")
 
 NONE, UNKNOWN = Text(zh="无", en="none"), "–"
-_A_THREAD = Text(zh="每线程 {bytes}", en="{bytes} a thread")
+_A_THREAD = Text(zh="每线程 {bytes}", en="{bytes} per thread")
 _OVER = Text(
     zh="编译得过，启动不了：一个线程块要 {asked} 共享内存，{gpu} 最多给 {limit}",
     en="compiles, but does not launch: a block asks for {asked} of shared memory, the {gpu} gives {limit} at most",
@@ -162,7 +162,7 @@ class CompileReport:
     def blocks_words(self) -> str:
         """Blocks on one SM and the warp slots they fill."""
         found = self.occupancy
-        return UNKNOWN if found is None else f"{found['blocks_per_sm']} ({found['occupancy']:.0%})"
+        return UNKNOWN if found is None else f"{found['blocks_per_sm']} ({share_words(found['occupancy'])})"
 
     @property
     def made_by(self) -> Text:
@@ -197,18 +197,18 @@ class CompileReport:
         gpu, found = self.gpu, self.occupancy
         rows = [
             (
-                Text(zh="每线程寄存器", en="registers a thread"),
+                Text(zh="每线程寄存器", en="registers per thread"),
                 _count(self.registers_per_thread),
                 f"{gpu.max_registers_per_thread}",
             ),
             (Text(zh="寄存器溢出", en="register spill"), self.spill_words, UNKNOWN),
             (
-                Text(zh="每线程块共享内存", en="shared memory a block"),
+                Text(zh="每线程块共享内存", en="shared memory per block"),
                 format_bytes(self.shared_bytes or 0),
                 format_bytes(gpu.shared_bytes_per_block),
             ),
             (
-                Text(zh="每线程块线程数", en="threads a block"),
+                Text(zh="每线程块线程数", en="threads per block"),
                 f"{self.threads_per_block:,}",
                 f"{gpu.threads_per_block:,}",
             ),
@@ -219,13 +219,18 @@ class CompileReport:
             limiter = f"{found['blocks_per_sm']} ({self.limiter_words()})"
             rows += [
                 (blocks, limiter, str(gpu.blocks_per_sm)),
-                (warps, f"{found['active_warps']} ({found['occupancy']:.0%})", str(gpu.warps_per_sm)),
+                (warps, f"{found['active_warps']} ({share_words(found['occupancy'])})", str(gpu.warps_per_sm)),
             ]
         rows += [
-            (Text(zh="乘加用", en="multiplies on"), str(family_words(self.instruction_family)), UNKNOWN),
-            (Text(zh="每线程每次最多读", en="widest load of a thread"), load_words(self.load_bytes), UNKNOWN),
+            (Text(zh="乘加单元", en="multiplies on"), str(family_words(self.instruction_family)), UNKNOWN),
+            (Text(zh="每线程每次最多读", en="widest load per thread"), load_words(self.load_bytes), UNKNOWN),
         ]
         return [[str(label), needed, limit] for label, needed, limit in rows]
+
+
+def share_words(share: float) -> str:
+    """``0.125`` as ``12.5%``: warp slots come in eighths and sixteenths."""
+    return f"{100 * share:.3g}%"
 
 
 def tile_words(tile: tuple[int, ...]) -> str:

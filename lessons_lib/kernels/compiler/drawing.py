@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import format_bytes
-from lessons_lib.kernels.compiler.compiled import CompileReport, family_words, tile_words
+from lessons_lib.kernels.compiler.compiled import CompileReport, family_words, share_words, tile_words
 from lessons_lib.kernels.compiler.estimate import Estimate
 from lessons_lib.show.picture import (
     BODY,
@@ -42,24 +42,24 @@ _FULL_BYTES = 16  # of one load: the thickest arrow
 _TITLE = Text(zh="{kernel}，{dtype}，数据块 {tile}", en="{kernel}, {dtype}, tile {tile}")
 _ROW_TITLE = Text(zh="{kernel}，{dtype}，一行 {tile} 个元素", en="{kernel}, {dtype}, a row of {tile}")
 _BLOCK = Text(zh="线程块：{block}", en="thread block: {block}")
-_REGISTERS = Text(zh="每线程寄存器", en="registers a thread")
-_SHARED = Text(zh="每线程块共享内存", en="shared memory a block")
+_REGISTERS = Text(zh="每线程寄存器", en="registers per thread")
+_SHARED = Text(zh="每线程块共享内存", en="shared memory per block")
 _SPILLED = Text(zh="溢出的值", en="spilled values")
 _TENSORS = Text(zh="输入和输出", en="inputs and output")
-_SPILL = Text(zh="每线程溢出 {bytes}", en="spill {bytes} a thread")
+_SPILL = Text(zh="每线程溢出 {bytes}", en="spill {bytes} per thread")
 _LOAD = Text(zh="每次最多读 {bytes}", en="widest load {bytes}")
 _ON_ONE_SM = Text(zh="一个 SM 上的线程块", en="blocks on one SM")
 _SLOTS = Text(zh="占用率", en="occupancy")
 _SLOT_WORDS = Text(zh="{warps} / {slots} 个 warp，{share}", en="{warps} of {slots} warps, {share}")
 _LIMITED = Text(zh="受限于", en="limited by")
-_UNIT = Text(zh="乘加用", en="multiplies on")
+_UNIT = Text(zh="乘加单元", en="multiplies on")
 _AMD = Text(zh="AMD 的规则不同，未计算", en="not modelled for AMD")
 _MOST = Text(zh="上限 {limit}", en="limit {limit}")
-_STRIP = Text(zh="每线程寄存器，试过的数据块", en="registers a thread, tiles tried so far")
+_STRIP = Text(zh="每线程寄存器，试过的数据块", en="registers per thread, tiles tried so far")
 _UNTRIED, _REFUSED = "?", "✗"
 _ESTIMATED = Text(zh="公式估算的下限", en="lower bound by formula")
 _NO_SPILL = Text(zh="没有寄存器溢出", en="no register spill")
-_SPILL_TITLE = Text(zh="寄存器溢出，每线程 {bytes}", en="spills {bytes} a thread")
+_SPILL_TITLE = Text(zh="寄存器溢出，每线程 {bytes}", en="spills {bytes} per thread")
 _OVER = Text(zh="启动不了：共享内存 {asked} > {limit}", en="does not launch: {asked} > {limit} shared memory")
 _NO_FIGURES = Text(zh="没有编译结果", en="no figures")
 _LABEL = Text(
@@ -196,7 +196,7 @@ def _draw_sm(picture: Picture, found: CompileReport) -> None:
         shown = min(held["blocks_per_sm"], 16)
         picture.squares(_SIDE_X + 36 + 5 * shown, y - 37, shown)
         slots = _SLOT_WORDS.format(
-            warps=held["active_warps"], slots=found.gpu.warps_per_sm, share=f"{held['occupancy']:.0%}"
+            warps=held["active_warps"], slots=found.gpu.warps_per_sm, share=share_words(held["occupancy"])
         )
         y = _draw_fact(picture, y, _SLOTS, [str(slots)])
         y = _draw_fact(picture, y, _LIMITED, [str(found.limiter_words())])

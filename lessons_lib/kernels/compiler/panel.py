@@ -59,12 +59,12 @@ _COLUMNS = (
     Text(zh="共享内存", en="shared memory"),
     Text(zh="线程块/SM", en="blocks/SM"),
     Text(zh="每次最多读", en="widest load"),
-    Text(zh="乘加用", en="multiplies on"),
+    Text(zh="乘加单元", en="multiplies on"),
 )
 _LIMITS = Text(
     zh="{kernel}，{dtype}，{block}。{gpu} 的上限：每线程 {registers} 个寄存器，每线程块 {shared} 共享内存。",
-    en="{kernel}, {dtype}, {block}. Limits of the {gpu}: {registers} registers a thread, {shared} of shared memory a "
-    "block.",
+    en="{kernel}, {dtype}, {block}. Limits of the {gpu}: {registers} registers per thread, {shared} of shared "
+    "memory per block.",
 )
 _MARKS = Text(
     zh="? 表示还没试过，括号里是占用率。",

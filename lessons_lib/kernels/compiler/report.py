@@ -41,6 +41,7 @@ from lessons_lib.kernels.launch import (
     CHAIN_OPERATORS,
     ELEMENT_BYTES,
     KERNELS,
+    WIDE,
     ActivationName,
     DtypeName,
     KernelName,
@@ -55,7 +56,6 @@ from lessons_lib.show.table import Table
 
 __all__ = ["CompileReport", "compile_report", "default_launch", "report_table", "triton_version"]
 
-_WIDE = 4096  # rows and columns of the tensor that the default launch is made for
 _MOST_WARPS = 32
 _MOST_STAGES = 8
 _SMALLEST_SIDE = 16  # of a tile that tl.dot multiplies
@@ -127,12 +127,12 @@ def default_launch(
     """Tile, warps and stages of the launch on a wide tensor; with a ``tile``, the warps that suit it."""
     if kernel in ("chain", "epilogue"):
         pair = None if tile is None else (tile[0], tile[1])
-        elementwise = elementwise_launch(_WIDE, _WIDE, pair)
+        elementwise = elementwise_launch(WIDE, WIDE, pair)
         return elementwise.tile, elementwise.num_warps, elementwise.num_stages
     if kernel in ("rmsnorm", "softmax"):
-        row = row_launch(1, _WIDE, None if tile is None else tile[0])
+        row = row_launch(1, WIDE, None if tile is None else tile[0])
         return row.tile, row.num_warps, row.num_stages
-    configs = likely_configs(gpu, dtype, _WIDE, _WIDE, _WIDE)
+    configs = likely_configs(gpu, dtype, WIDE, WIDE, WIDE)
     config = next((config for config in configs if tile in (None, config.tile)), configs[0])
     return tile or config.tile, config.num_warps, config.num_stages
 
@@ -343,7 +343,7 @@ def _own_sources() -> str:
 
 _COLUMNS = (
     Text(zh="GPU", en="GPU"),
-    Text(zh="数据块, warp", en="tile, warps"),
+    Text(zh="数据块，warp 数", en="tile, warps"),
     Text(zh="寄存器", en="registers"),
     Text(zh="溢出", en="spill"),
     Text(zh="共享内存 / 上限", en="shared / limit"),

@@ -19,11 +19,11 @@ def arithmetic_cause(case: GateCase, got: Sequence[Sequence[float]]) -> str:
         got: y, row by row.
     """
     elements = [(row, column) for row in range(case.rows) for column in range(case.columns)]
-    inputs = [(case.x(row, column), case.bias(column), case.gate(row, column)) for row, column in elements]
+    inputs = [(case.gate(row, column), case.bias(column), case.up(row, column)) for row, column in elements]
     values = [got[row][column] for row, column in elements]
     wrong = [
-        (value, x + bias)
-        for value, (row, column), (x, bias, _) in zip(values, elements, inputs, strict=True)
+        (value, gate + bias)
+        for value, (row, column), (gate, bias, _) in zip(values, elements, inputs, strict=True)
         if not case.agrees(value, case.y(row, column))
     ]
     if case.dtype == "fp16" and all(
@@ -38,30 +38,30 @@ def arithmetic_cause(case: GateCase, got: Sequence[Sequence[float]]) -> str:
     return "" if case.dtype == "fp32" else f"{case.dtype}_arithmetic"
 
 
-def _in_fp16(x: float, bias: float, gate: float) -> float:
-    total = round_to_fp16(x + bias)
-    return round_to_fp16(round_to_fp16(total * round_to_fp16(sigmoid(total))) * gate)
+def _in_fp16(gate: float, bias: float, up: float) -> float:
+    total = round_to_fp16(gate + bias)
+    return round_to_fp16(round_to_fp16(total * round_to_fp16(sigmoid(total))) * up)
 
 
-# (x, bias, gate) -> y. Where two give the same, the first is named.
+# (gate, bias, up) -> y. Where two give the same, the first is named.
 _MISTAKES: tuple[tuple[str, Callable[[float, float, float], float]], ...] = (
-    ("no_bias", lambda x, bias, gate: silu(x) * gate),
-    ("no_gate", lambda x, bias, gate: silu(x + bias)),
-    ("gate_added", lambda x, bias, gate: silu(x + bias) + gate),
-    ("sigmoid_only", lambda x, bias, gate: sigmoid(x + bias) * gate),
-    ("no_silu", lambda x, bias, gate: (x + bias) * gate),
-    ("sigmoid_of_minus", lambda x, bias, gate: (x + bias) * sigmoid(-x - bias) * gate),
-    ("silu_of_gate", lambda x, bias, gate: (x + bias) * silu(gate)),
-    ("silu_of_product", lambda x, bias, gate: silu((x + bias) * gate)),
-    ("bias_after_silu", lambda x, bias, gate: (silu(x) + bias) * gate),
-    ("bias_subtracted", lambda x, bias, gate: silu(x - bias) * gate),
-    ("bias_outside_sigmoid", lambda x, bias, gate: x * sigmoid(x + bias) * gate),
-    ("x_outside_sigmoid", lambda x, bias, gate: (x + bias) * sigmoid(x) * gate),
-    ("relu", lambda x, bias, gate: max(x + bias, 0.0) * gate),
-    ("gelu", lambda x, bias, gate: _gelu_tanh(x + bias) * gate),
-    ("rounds_to_fp16", lambda x, bias, gate: silu(round_to_fp16(x + bias)) * gate),
-    ("rounds_to_fp16", lambda x, bias, gate: round_to_fp16(silu(x + bias)) * gate),
-    ("rounds_to_fp16", lambda x, bias, gate: round_to_fp16(silu(x + bias) * gate)),
+    ("no_bias", lambda gate, bias, up: silu(gate) * up),
+    ("no_up", lambda gate, bias, up: silu(gate + bias)),
+    ("up_added", lambda gate, bias, up: silu(gate + bias) + up),
+    ("sigmoid_only", lambda gate, bias, up: sigmoid(gate + bias) * up),
+    ("no_silu", lambda gate, bias, up: (gate + bias) * up),
+    ("sigmoid_of_minus", lambda gate, bias, up: (gate + bias) * sigmoid(-gate - bias) * up),
+    ("silu_of_up", lambda gate, bias, up: (gate + bias) * silu(up)),
+    ("silu_of_product", lambda gate, bias, up: silu((gate + bias) * up)),
+    ("bias_after_silu", lambda gate, bias, up: (silu(gate) + bias) * up),
+    ("bias_subtracted", lambda gate, bias, up: silu(gate - bias) * up),
+    ("bias_outside_sigmoid", lambda gate, bias, up: gate * sigmoid(gate + bias) * up),
+    ("gate_outside_sigmoid", lambda gate, bias, up: (gate + bias) * sigmoid(gate) * up),
+    ("relu", lambda gate, bias, up: max(gate + bias, 0.0) * up),
+    ("gelu", lambda gate, bias, up: _gelu_tanh(gate + bias) * up),
+    ("rounds_to_fp16", lambda gate, bias, up: silu(round_to_fp16(gate + bias)) * up),
+    ("rounds_to_fp16", lambda gate, bias, up: round_to_fp16(silu(gate + bias)) * up),
+    ("rounds_to_fp16", lambda gate, bias, up: round_to_fp16(silu(gate + bias) * up)),
     ("rounds_to_fp16", _in_fp16),
 )
 

@@ -1,6 +1,6 @@
 """The cases that a learner's bias + SiLU + gate kernel must pass: shapes, data, the right result. Pure numbers.
 
-``y = silu(x + bias) * gate`` with x, gate and y ``[rows, columns]``, each with a row stride of its own, and bias
+``y = silu(gate + bias) * up`` with gate, up and y ``[rows, columns]``, each with a row stride of its own, and bias
 ``[columns]``. Every value of the data is exact in the case's dtype, so that only the kernel's own arithmetic can round.
 """
 
@@ -14,20 +14,20 @@ from typing import Literal
 from lessons_lib.base.units import divided_up
 from lessons_lib.kernels.launch import DtypeName
 
-MatrixName = Literal["x", "gate", "y"]
-TensorName = Literal["x", "bias", "gate", "y"]
-TENSORS: tuple[TensorName, ...] = ("x", "bias", "gate", "y")
-MATRICES: tuple[MatrixName, ...] = ("x", "gate", "y")
+MatrixName = Literal["gate", "up", "y"]
+TensorName = Literal["gate", "bias", "up", "y"]
+TENSORS: tuple[TensorName, ...] = ("gate", "bias", "up", "y")
+MATRICES: tuple[MatrixName, ...] = ("gate", "up", "y")
 
 PARAMETERS = (
-    "x_ptr",
-    "bias_ptr",
     "gate_ptr",
+    "bias_ptr",
+    "up_ptr",
     "y_ptr",
     "rows",
     "columns",
-    "x_stride",
     "gate_stride",
+    "up_stride",
     "y_stride",
     "BLOCK",
 )
@@ -45,7 +45,7 @@ TOLERANCES: dict[DtypeName, tuple[float, float]] = {
 class GateCase:
     """One launch: ``rows * ceil(columns / block)`` programs.
 
-    ``gaps``: elements between the rows of x, gate and y. ``large``: some sums x + bias are far from 0, beyond the
+    ``gaps``: elements between the rows of gate, up and y. ``large``: some sums gate + bias are far from 0, beyond the
     largest fp16 in an fp16 case, although y is not.
     """
 
@@ -69,7 +69,7 @@ class GateCase:
         """Elements from one row to the next; bias is one row."""
         return self.columns if tensor == "bias" else self.columns + self.gaps[MATRICES.index(tensor)]
 
-    def x(self, row: int, column: int) -> float:
+    def gate(self, row: int, column: int) -> float:
         if self._is_large(column):
             return 40960.0 if self.dtype == "fp16" else 120.0 * (-1) ** row
         fine = 0 if self.dtype != "fp32" else ((row + column) % 7 + 1) / 2**14  # what rounding to fp16 would lose
@@ -80,14 +80,14 @@ class GateCase:
             return 40960.0
         return ((column * 7) % 23 - 11) / 4
 
-    def gate(self, row: int, column: int) -> float:
+    def up(self, row: int, column: int) -> float:
         if self._is_large(column) and self.dtype == "fp16":
             return 0.25
         return ((row * 5 + column * 3) % 17 - 8) / 4 + 0.125
 
     def y(self, row: int, column: int) -> float:
         """The right result in float64."""
-        return silu(self.x(row, column) + self.bias(column)) * self.gate(row, column)
+        return silu(self.gate(row, column) + self.bias(column)) * self.up(row, column)
 
     def agrees(self, got: float, expected: float) -> bool:
         """Whether the two are as close as the case's dtype allows; NaN agrees with NaN, infinity with itself."""

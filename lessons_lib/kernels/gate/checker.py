@@ -1,4 +1,4 @@
-"""Lesson 05: the checker of the kernel that the learner writes, ``y = silu(x + bias) * gate``.
+"""Lesson 05: the checker of the kernel that the learner writes, ``y = silu(gate + bias) * up``.
 
 The kernel runs in a process of its own, in Triton's interpreter, where every load and store is watched; then on the GPU
 where there is one, else it is compiled for one, because the interpreter takes Python that a compiler does not.
@@ -61,18 +61,18 @@ check(Path(sys.argv[1]))
 """
 
 
-def gate_kernel_reference(x: torch.Tensor, bias: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
-    """``silu(x + bias) * gate`` as three PyTorch operators; x and gate ``[rows, columns]``, bias ``[columns]``."""
+def gate_kernel_reference(gate: torch.Tensor, bias: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    """``silu(gate + bias) * up`` as three PyTorch operators; gate and up ``[rows, columns]``, bias ``[columns]``."""
     from torch.nn import functional
 
-    return functional.silu(x + bias) * gate
+    return functional.silu(gate + bias) * up
 
 
 def check_bias_silu_gate(kernel: object, *, time_limit: float = 60.0) -> Feedback:
     """Check the learner's ``bias_silu_gate`` kernel; takes a few seconds; never raises for what the kernel does.
 
     The checker launches ``rows * ceil(columns / BLOCK)`` programs, each one BLOCK of one row, as
-    ``kernel[(programs,)](x, bias, gate, y, rows, columns, x_stride, gate_stride, y_stride, BLOCK=...)``, with x, gate
+    ``kernel[(programs,)](gate, bias, up, y, rows, columns, gate_stride, up_stride, y_stride, BLOCK=...)``, with gate, up
     and y ``[rows, columns]`` of one dtype, strides in elements, and bias ``[columns]``.
 
     Args:

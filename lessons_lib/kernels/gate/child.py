@@ -134,9 +134,9 @@ def _filled(memory: MemoryMap, device: str) -> torch.Tensor:
     for index, _ in memory.elements("y", case.y):
         bits[index] = _POISON_Y[case.dtype]
     arena = bits.view(dtypes[case.dtype])
-    for index, value in memory.elements("x", case.x):
-        arena[index] = value
     for index, value in memory.elements("gate", case.gate):
+        arena[index] = value
+    for index, value in memory.elements("up", case.up):
         arena[index] = value
     for index, value in memory.elements("bias", lambda row, column: case.bias(column)):
         arena[index] = value
@@ -148,12 +148,12 @@ def _launch(kernel: Any, memory: MemoryMap, arena: torch.Tensor) -> None:
 
     case = memory.case
     bias = arena[memory.starts["bias"] :][: case.columns]
-    x, gate, y = (
+    gate, up, y = (
         arena.as_strided((case.rows, case.columns), (case.stride(tensor), 1), memory.starts[tensor])
-        for tensor in ("x", "gate", "y")
+        for tensor in ("gate", "up", "y")
     )
-    strides = case.stride("x"), case.stride("gate"), case.stride("y")
-    kernel[(case.programs,)](x, bias, gate, y, case.rows, case.columns, *strides, BLOCK=case.block)
+    strides = case.stride("gate"), case.stride("up"), case.stride("y")
+    kernel[(case.programs,)](gate, bias, up, y, case.rows, case.columns, *strides, BLOCK=case.block)
     if arena.is_cuda:
         torch.cuda.synchronize()
 

@@ -19,7 +19,7 @@ Detail = str | int | float
 Element = tuple[int, int]  # row, column
 Fault = Literal["outside", "writes_input", "unwritten", "written_twice", "too_much", "wrong_value", "narrow"]
 
-_INPUTS: tuple[TensorName, ...] = ("x", "gate", "bias")
+_INPUTS: tuple[TensorName, ...] = ("gate", "up", "bias")
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def _read_fault(seen: Observation, element: Element, program: int, details: dict
     if any(touches(memory, load, "y") for load in loads):
         return Finding("wrong_value", "reads_y", details)
     reads = [_read(memory, loads, tensor, element, stores[-1].lanes.index(target)) for tensor in _INPUTS]
-    x, gate, _ = (None if read.place is None else (read.place.row, read.place.column) for read in reads)
-    if x == gate and x not in (None, element):  # what was read belongs together: it was stored in the wrong place
+    gate, up, _ = (None if read.place is None else (read.place.row, read.place.column) for read in reads)
+    if gate == up and gate not in (None, element):  # what was read belongs together: it was stored in the wrong place
         return Finding("wrong_value", index_cause(case, "y", accesses, stores[-1]), {**details, "of": "y"})
     for read in reads:
         if read.fault == "wrong_index" and read.load is not None:

@@ -95,8 +95,8 @@ def _swapped_index(case: GateCase, stride: int, at: _Lane) -> int:
 # The offset that each usual mistake gives. Where two give the same everywhere, the first is named.
 _MATRIX_MISTAKES: tuple[tuple[str, _Formula], ...] = (
     ("stride_ignored", lambda case, stride, at: at.row * case.columns + _column(case, at)),
-    ("stride_of_x", lambda case, stride, at: at.row * case.stride("x") + _column(case, at)),
     ("stride_of_gate", lambda case, stride, at: at.row * case.stride("gate") + _column(case, at)),
+    ("stride_of_up", lambda case, stride, at: at.row * case.stride("up") + _column(case, at)),
     ("stride_of_y", lambda case, stride, at: at.row * case.stride("y") + _column(case, at)),
     ("floor_division", _floor_index),
     ("row_is_program", lambda case, stride, at: at.program * stride + at.lane),
@@ -113,7 +113,7 @@ _BIAS_MISTAKES: tuple[tuple[str, _Formula], ...] = (
     ("bias_by_row", lambda case, stride, at: at.row),
     ("bias_like_matrix", lambda case, stride, at: at.program * case.block + at.lane),
     ("bias_like_matrix", lambda case, stride, at: at.row * case.columns + _column(case, at)),
-    ("bias_like_matrix", lambda case, stride, at: at.row * case.stride("x") + _column(case, at)),
+    ("bias_like_matrix", lambda case, stride, at: at.row * case.stride("gate") + _column(case, at)),
     ("bias_first_only", lambda case, stride, at: 0),
     ("block_missing", lambda case, stride, at: at.lane),
     ("block_not_scaled", lambda case, stride, at: at.block + at.lane),

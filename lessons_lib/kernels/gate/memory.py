@@ -50,7 +50,7 @@ class Access:
 
 @dataclass(frozen=True)
 class MemoryMap:
-    """The layout of a case: band, x, band, bias, band, gate, band, y, band."""
+    """The layout of a case: band, gate, band, bias, band, up, band, y, band."""
 
     case: GateCase
 

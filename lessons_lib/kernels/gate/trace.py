@@ -138,7 +138,7 @@ def _probe_sees_all() -> bool:
     memory = MemoryMap(GateCase(1, 2 * BLOCK - 1, BLOCK))
     arena = torch.zeros(memory.size, dtype=torch.float32)
     trace = Trace(memory, arena.data_ptr(), arena.element_size())
-    x, y = memory.starts["x"], memory.starts["y"]
+    x, y = memory.starts["gate"], memory.starts["y"]
     with tracing(trace):
         probe_kernel[(2,)](arena[x:], arena[y:], memory.case.columns, BLOCK=BLOCK)
     expected: list[Access] = []

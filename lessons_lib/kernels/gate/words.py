@@ -21,8 +21,8 @@ RIGHT = Text(
     en="Right: all {cases} cases agree, and nothing outside the tensors was read or written.",
 )
 DONE = Text(
-    zh="分成三个核函数要读写 7 个张量，这一个核函数只读写 3 个：x、gate、y 各一次。",
-    en="As three kernels it moves seven tensors; this one moves three: x, gate and y, once each.",
+    zh="分成三个核函数要读写 7 个张量，这一个核函数只读写 3 个：gate、up、y 各一次。",
+    en="As three kernels it moves seven tensors; this one moves three: gate, up and y, once each.",
 )
 NO_JIT = Text(
     zh="这是一个普通的 Python 函数：在 def 上面加一行 @triton.jit。",
@@ -52,26 +52,26 @@ HINTS = (
         "it to every load and store.",
     ),
     Text(
-        zh="x 在 x_ptr + row * x_stride + column，gate 同理；bias 只有一行，在 bias_ptr + column。读出后先 .to(tl.float32) 再算。",
-        en="x is at x_ptr + row * x_stride + column, and gate likewise; bias has one row, at bias_ptr + column. Convert what "
+        zh="gate 在 gate_ptr + row * gate_stride + column，up 同理；bias 只有一行，在 bias_ptr + column。读出后先 .to(tl.float32) 再算。",
+        en="gate is at gate_ptr + row * gate_stride + column, and up likewise; bias has one row, at bias_ptr + column. Convert what "
         "is loaded with .to(tl.float32) before any arithmetic.",
     ),
     Text(
-        zh="z = x + bias，y = z * tl.sigmoid(z) * gate，最后 tl.store(y_ptr + row * y_stride + column, y, mask=inside)。",
-        en="z = x + bias, y = z * tl.sigmoid(z) * gate, then tl.store(y_ptr + row * y_stride + column, y, mask=inside).",
+        zh="z = gate + bias，y = z * tl.sigmoid(z) * up，最后 tl.store(y_ptr + row * y_stride + column, y, mask=inside)。",
+        en="z = gate + bias, y = z * tl.sigmoid(z) * up, then tl.store(y_ptr + row * y_stride + column, y, mask=inside).",
     ),
 )
 
 _CASE = Text(
-    zh="用例：{rows} 行 × {columns} 列，BLOCK = {block}，{dtype}；相邻两行相隔 x {x}、gate {gate}、y {y} 个元素。",
-    en="The case: {rows} x {columns}, BLOCK = {block}, {dtype}; row strides: x {x}, gate {gate}, y {y}.",
+    zh="用例：{rows} 行 × {columns} 列，BLOCK = {block}，{dtype}；相邻两行相隔 gate {gate}、up {up}、y {y} 个元素。",
+    en="The case: {rows} x {columns}, BLOCK = {block}, {dtype}; row strides: gate {gate}, up {up}, y {y}.",
 )
 _PRINTED = Text(zh="它打印了：{words}", en="It printed: {words}")
 
 
 def case_words(case: GateCase) -> Text:
     """Shape, block, dtype and strides of a case."""
-    strides = {"x": case.stride("x"), "gate": case.stride("gate"), "y": case.stride("y")}
+    strides = {"gate": case.stride("gate"), "up": case.stride("up"), "y": case.stride("y")}
     return _CASE.format(rows=case.rows, columns=case.columns, block=case.block, dtype=case.dtype, **strides)
 
 
@@ -262,13 +262,13 @@ CAUSES: dict[str, Text] = {
         zh="把 {of} 的各行当成首尾相接了：行与行相隔 {of}_stride 个元素，不是 columns 个。",
         en="The rows of {of} are taken to follow each other directly: they are {of}_stride elements apart, not columns.",
     ),
-    "stride_of_x": Text(
-        zh="算 {of} 的地址时用了 x_stride：要用 {of}_stride。",
-        en="The address of {of} uses x_stride: it needs {of}_stride.",
-    ),
     "stride_of_gate": Text(
         zh="算 {of} 的地址时用了 gate_stride：要用 {of}_stride。",
         en="The address of {of} uses gate_stride: it needs {of}_stride.",
+    ),
+    "stride_of_up": Text(
+        zh="算 {of} 的地址时用了 up_stride：要用 {of}_stride。",
+        en="The address of {of} uses up_stride: it needs {of}_stride.",
     ),
     "stride_of_y": Text(
         zh="算 {of} 的地址时用了 y_stride：要用 {of}_stride。",
@@ -316,40 +316,40 @@ CAUSES: dict[str, Text] = {
         en="That program stores nothing: every program has a block of its own to write.",
     ),
     # arithmetic
-    "no_bias": Text(zh="漏了 bias：这是 silu(x) * gate。", en="bias is left out: this is silu(x) * gate."),
-    "no_gate": Text(zh="漏了 gate：这是 silu(x + bias)。", en="gate is left out: this is silu(x + bias)."),
-    "gate_added": Text(zh="gate 是乘上去的，不是加上去的。", en="gate multiplies; it is not added."),
+    "no_bias": Text(zh="漏了 bias：这是 silu(gate) * up。", en="bias is left out: this is silu(gate) * up."),
+    "no_up": Text(zh="漏了 up：这是 silu(gate + bias)。", en="up is left out: this is silu(gate + bias)."),
+    "up_added": Text(zh="up 是乘上去的，不是加上去的。", en="up multiplies; it is not added."),
     "sigmoid_only": Text(
-        zh="这是 sigmoid(x + bias) * gate；silu(z) = z * sigmoid(z)，少乘了 z。",
-        en="This is sigmoid(x + bias) * gate; silu(z) = z * sigmoid(z), so a factor z is missing.",
+        zh="这是 sigmoid(gate + bias) * up；silu(z) = z * sigmoid(z)，少乘了 z。",
+        en="This is sigmoid(gate + bias) * up; silu(z) = z * sigmoid(z), so a factor z is missing.",
     ),
     "no_silu": Text(
-        zh="没有激活：这是 (x + bias) * gate。", en="The activation is missing: this is (x + bias) * gate."
+        zh="没有激活：这是 (gate + bias) * up。", en="The activation is missing: this is (gate + bias) * up."
     ),
     "sigmoid_of_minus": Text(
         zh="sigmoid 里的符号反了：sigmoid(z) = 1 / (1 + exp(-z))。",
         en="The sign inside the sigmoid is reversed: sigmoid(z) = 1 / (1 + exp(-z)).",
     ),
-    "silu_of_gate": Text(
-        zh="激活用在了 gate 上：要的是 silu(x + bias) * gate。",
-        en="The activation is applied to gate: it should be silu(x + bias) * gate.",
+    "silu_of_up": Text(
+        zh="激活用在了 up 上：要的是 silu(gate + bias) * up。",
+        en="The activation is applied to up: it should be silu(gate + bias) * up.",
     ),
     "silu_of_product": Text(
-        zh="先乘了 gate 再激活：要的是 silu(x + bias) * gate。",
-        en="gate is multiplied in before the activation: it should be silu(x + bias) * gate.",
+        zh="先乘了 up 再激活：要的是 silu(gate + bias) * up。",
+        en="up is multiplied in before the activation: it should be silu(gate + bias) * up.",
     ),
     "bias_after_silu": Text(
-        zh="bias 加在了激活之后：要的是 silu(x + bias)。",
-        en="bias is added after the activation: it should be silu(x + bias).",
+        zh="bias 加在了激活之后：要的是 silu(gate + bias)。",
+        en="bias is added after the activation: it should be silu(gate + bias).",
     ),
     "bias_subtracted": Text(zh="bias 是加上去的，不是减去的。", en="bias is added, not subtracted."),
     "bias_outside_sigmoid": Text(
-        zh="这是 x * sigmoid(x + bias)：silu 的两个因子都要用 z = x + bias。",
-        en="This is x * sigmoid(x + bias): both factors of silu take z = x + bias.",
+        zh="这是 gate * sigmoid(gate + bias)：silu 的两个因子都要用 z = gate + bias。",
+        en="This is gate * sigmoid(gate + bias): both factors of silu take z = gate + bias.",
     ),
-    "x_outside_sigmoid": Text(
-        zh="这是 (x + bias) * sigmoid(x)：silu 的两个因子都要用 z = x + bias。",
-        en="This is (x + bias) * sigmoid(x): both factors of silu take z = x + bias.",
+    "gate_outside_sigmoid": Text(
+        zh="这是 (gate + bias) * sigmoid(gate)：silu 的两个因子都要用 z = gate + bias。",
+        en="This is (gate + bias) * sigmoid(gate): both factors of silu take z = gate + bias.",
     ),
     "relu": Text(zh="这是 relu，不是 silu。", en="This is relu, not silu."),
     "gelu": Text(zh="这是 gelu，不是 silu。", en="This is gelu, not silu."),
@@ -362,8 +362,8 @@ CAUSES: dict[str, Text] = {
         en="exp overflows, and inf / inf is NaN: keep its argument at 0 or below, or use tl.sigmoid.",
     ),
     "fp16_overflows": Text(
-        zh="x + bias 超出了 fp16 的范围（65504）：读出后先 .to(tl.float32) 再算。",
-        en="x + bias exceeds the largest fp16 (65504): convert what is loaded with .to(tl.float32) before any arithmetic.",
+        zh="gate + bias 超出了 fp16 的范围（65504）：读出后先 .to(tl.float32) 再算。",
+        en="gate + bias exceeds the largest fp16 (65504): convert what is loaded with .to(tl.float32) before any arithmetic.",
     ),
     "fp16_arithmetic": Text(
         zh="fp32 的用例都对，fp16 的不对：读出后先 .to(tl.float32) 再算。",
