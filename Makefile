@@ -49,7 +49,7 @@ test-tritons:
 	@$(TOOL) tools.tritons
 
 bundle:
-	@$(READY) --dev && .venv/bin/python -m tools.bundle
+	@$(TOOL) tools.bundle
 
 # SITE="--self-hosted" serves Pyodide from the site itself instead of from its CDN (needs npm).
 site:

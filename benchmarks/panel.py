@@ -115,13 +115,12 @@ def _opened_notebook() -> Iterator[OpenNotebook]:
         folder.mkdir()
         write_notebook(folder / "panels.ipynb", ROOT, KERNEL_ROUNDS)
         with chromium() as browser, jupyter_lab(folder, Path(scratch) / "jupyter") as lab:
-            page = browser.new_page(viewport={"width": 1280, "height": 1000})
-            notebook = lab.open(page, "panels.ipynb")
-            notebook.run_all()
-            if notebook.errors():
-                raise RuntimeError("\n".join(notebook.errors()))
-            _keep_screenshots(notebook)
-            yield notebook
+            window = browser.new_context(viewport={"width": 1280, "height": 1000})
+            with lab.running("panels.ipynb", window) as notebook:
+                if notebook.errors():
+                    raise RuntimeError("\n".join(notebook.errors()))
+                _keep_screenshots(notebook)
+                yield notebook
 
 
 def _keep_screenshots(notebook: OpenNotebook) -> None:

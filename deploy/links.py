@@ -63,7 +63,7 @@ def links_page(course: Course, hub: str = HUB, repository: str = "") -> str:
 def main() -> int:
     """Write ``links.md``; or check it; or, for a hub or a branch that is named, print the page."""
     parser = argparse.ArgumentParser(prog="python -m deploy.links", description=__doc__)
-    parser.add_argument("--hub", default=HUB, help="print the page for your hub, https://...")
+    parser.add_argument("--hub", help="print the page for your hub, https://...")
     parser.add_argument("--branch", help="print it for the course's branch that a class follows")
     parser.add_argument("--repo", default="", help="print it for a copy of the course's repository")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if links.md is stale")
@@ -72,10 +72,10 @@ def main() -> int:
     if faults:
         print(*faults, sep="\n", file=sys.stderr)
         return 1
-    if options.branch or options.repo or options.hub != HUB:
+    if options.branch or options.repo or options.hub:
         ref = options.branch or course.config.ref
         named = replace(course, config=replace(course.config, ref=ref))
-        print(links_page(named, options.hub, options.repo), end="")
+        print(links_page(named, options.hub or HUB, options.repo), end="")
         return 0
     page = links_page(course)
     if not options.check:

@@ -62,9 +62,6 @@ def _notebooks(lessons: Iterable[str], folders: Sequence[str]) -> list[str]:
     return [path for path in paths if (ROOT / path).exists()]
 
 
-# One notebook each, whose tests go on from one another: never side by side.
-_IN_ORDER = ("tests/browser/test_canvas_in_jupyterlab.py", "tests/browser/test_workshop_in_jupyterlab.py")
-
 # Quick ones first. Each gives the arguments of the environment's Python, which it is told.
 PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
     "ruff": lambda _: ("-m", "ruff", "check", "."),
@@ -84,20 +81,17 @@ PARTS: dict[str, Callable[[Path], Sequence[str]]] = {
     "teaching": lambda _: ("-m", "tools.schedule", "--check"),
     "nbval": nbval,
     "executed": executed,
-    "platforms": lambda _: (*_PYTEST, "tests/platforms", *_WORKERS, "--dist", "worksteal"),
+    "platforms": lambda _: (*_PYTEST, "tests/platforms", *_WORKERS, "--maxschedchunk=1"),  # the longest come first
     "deploy": lambda _: (*_PYTEST, "tests/deploy"),
     "pythons": lambda _: ("-m", "tools.pythons", "--ends"),
-    "site": lambda _: (*_PYTEST, "tests/site", *_WORKERS, "--dist", "loadscope"),
-    "browser": lambda _: (
-        *_PYTEST,
-        "tests/browser",
-        *(f"--ignore={path}" for path in _IN_ORDER),
-        *_WORKERS,
-        "--dist",
-        "loadgroup",
-    ),
-    "presses": lambda _: (*_PYTEST, *_IN_ORDER),
+    # Their conftests keep the tests of a notebook together.
+    "site": lambda _: (*_PYTEST, "tests/site", *_WORKERS),
+    "browser": lambda _: (*_PYTEST, "tests/browser", *_WORKERS),
 }
+
+
+# These run whole lessons, and no test of theirs looks at a measured time.
+_RUN_LESSONS = ("nbval", "executed", "platforms", "deploy", "site", "browser")
 
 
 def selected(names: Sequence[str]) -> list[str]:
@@ -116,7 +110,8 @@ def run_part(part: str, python: Path) -> tuple[bool, float]:
     print(f"\n━━ {part} " + "━" * (76 - len(part)), flush=True)
     started = time.perf_counter()
     try:
-        variables = {**os.environ, **run_notebooks.NOBODYS}
+        brief = run_notebooks.BRIEF if part in _RUN_LESSONS else {}
+        variables = {**os.environ, **run_notebooks.NOBODYS, **brief}
         command = [str(python), *PARTS[part](python)]
         code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     except Stop as stop:

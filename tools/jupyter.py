@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tools.project import ROOT
 
@@ -82,6 +83,11 @@ def address(folder: Path, start: str, since: float, runtime: Path = _HOME / "run
         except (OSError, ValueError, KeyError):  # being written, or just removed
             continue
     return None
+
+
+def port_of(address: str) -> str:
+    """The port in an address that ``address`` found."""
+    return str(urlsplit(address).port)
 
 
 def main() -> None:

@@ -25,10 +25,7 @@ def prepare_lessons(python: Path, name: str) -> Path:
     """Copy what the learner lacks, say what is newer, and return the folder; ``name``: below notebooks/ and work/."""
     source, target = lessons.built(name), lessons.work(name)
     if not any(source.glob("*.ipynb")):
-        raise Stop(
-            f"{source} 里没有课程：请先运行 make notebooks。",
-            f"There are no lessons in {source}: run make notebooks first.",
-        )
+        raise lessons.no_lessons(source)
     names = lessons.missing(source, target)
     notebooks = [str(source / path) for path in names if path.suffix == ".ipynb"]
     if notebooks:
@@ -63,6 +60,8 @@ def serve(python: Path, prefix: Path, folder: Path, name: str, *, port: str, bro
         time.sleep(0.1)
         where = jupyter.address(folder, start, since)
     if where:
+        if port and (got := jupyter.port_of(where)) != port:
+            tell(f"端口 {port} 已被占用，改用 {got}。", f"Port {port} is taken, using {got}.")
         _tell_address(where, opened=browser)
     return max(server.wait(), 0)
 
@@ -85,7 +84,7 @@ def _tell_address(where: str, *, opened: bool) -> None:
         )
     else:
         tell(f"\n  在浏览器里打开这个地址：\n  {where}", f"\n  Open this address in a browser:\n  {where}")
-        port = where.split(":")[2].split("/")[0]
+        port = jupyter.port_of(where)
         tell(
             f"  （如果这是远程机器，先在自己的电脑上运行：ssh -L {port}:127.0.0.1:{port} 用户@主机）",
             f"  (On a remote machine, first run on your own: ssh -L {port}:127.0.0.1:{port} user@host)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from tools.project import ROOT
 from tools.say import Stop
 
 _RECORD = ".lessons.json"
+# What a learner has reached or handed in; it lies here where somebody worked in the course's own folder.
+_PERSONAL = ("fusion-progress*.json", "fusion-results*.json")
 
 
 def built(edition: str, root: Path = ROOT) -> Path:
@@ -78,11 +79,32 @@ def number(name: Path) -> str:
     return name.name.split("_")[0].removesuffix(".ipynb")
 
 
+def learner_files(source: Path) -> dict[Path, bytes]:
+    """Every file of an edition as a learner gets it, by its path relative to ``source``.
+
+    Raises:
+        Stop: there are no lessons.
+    """
+    found = {name: _as_learner_gets(source / name) for name in _course_files(source)}
+    if not any(name.suffix == ".ipynb" for name in found):
+        raise no_lessons(source)
+    return found
+
+
+def no_lessons(source: Path) -> Stop:
+    """What to do about an edition that was not built."""
+    return Stop(
+        f"{source} 里没有课程：请先运行 make notebooks。",
+        f"There are no lessons in {source}: run make notebooks first.",
+    )
+
+
 def _course_files(source: Path) -> Iterator[Path]:
-    """Every file of an edition, caches and hidden files aside, relative to it."""
+    """Every file of an edition, caches, hidden files and somebody's progress aside, relative to it."""
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in name.parts):
+        hidden = any(part.startswith((".", "__pycache__")) for part in name.parts)
+        if path.is_file() and not hidden and not any(name.match(pattern) for pattern in _PERSONAL):
             yield name
 
 
@@ -106,10 +128,12 @@ def _copy_whole(source: Path, target: Path) -> None:
 
 
 def _write_part(source: Path, part: Path) -> None:
-    if source.suffix == ".ipynb":
-        part.write_text(for_learner(source.read_text(encoding="utf-8")), encoding="utf-8")
-    else:
-        shutil.copyfile(source, part)
+    part.write_bytes(_as_learner_gets(source))
+
+
+def _as_learner_gets(path: Path) -> bytes:
+    data = path.read_bytes()
+    return for_learner(data.decode("utf-8")).encode() if path.suffix == ".ipynb" else data
 
 
 def _digest(path: Path) -> str:

@@ -140,7 +140,7 @@ def check(version: str, own: Path, editions: Sequence[str]) -> dict[str, Step]:
     for name, arguments in wanted.items():
         print(f"\n── Python {version}: {name} " + "─" * 50, flush=True)
         try:
-            steps[name] = run([str(own), *arguments()])
+            steps[name] = run([str(own), *arguments()], {} if name == "unit" else run_notebooks.BRIEF)
         except Stop as stop:
             print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
             steps[name] = Step(False, 0.0)
@@ -157,14 +157,14 @@ def check_all(pythons: Mapping[str, Path], editions: Mapping[str, Sequence[str]]
     }
 
 
-def run(command: Sequence[str]) -> Step:
-    """Run a check with its output in view."""
+def run(command: Sequence[str], variables: Mapping[str, str] | None = None) -> Step:
+    """Run a check with its output in view, with these ``variables`` besides."""
     started = time.perf_counter()
     last = ""
     with subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, **run_notebooks.NOBODYS},
+        env={**os.environ, **run_notebooks.NOBODYS, **(variables or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

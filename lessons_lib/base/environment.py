@@ -31,6 +31,7 @@ TritonMode = Literal["gpu", "interpreter", "none"]
 OLDEST_CAPABILITY = (7, 5)
 PACKAGES = ("torch", "triton", "numpy", "matplotlib", "ipywidgets")
 
+MEASURE_VARIABLE = "LESSONS_MEASURE_SECONDS"
 _TOOL_TIMEOUT_SECONDS = 3
 _T = TypeVar("_T")
 
@@ -317,6 +318,19 @@ def _free_memory_of_windows() -> int | None:
 
 _NO_GPUS: tuple[FoundGpu, ...] = ()
 _SMI_FOLDERS = ("/usr/lib/wsl/lib", "/usr/local/nvidia/bin", "/opt/bin")
+
+
+def measuring_seconds(budget: float) -> float:
+    """``budget``, or what ``LESSONS_MEASURE_SECONDS`` allows where that is less.
+
+    For a server that many share, and for checks that look at no time. Every measurement still makes its fewest rounds.
+    What is no positive number allows everything.
+    """
+    try:
+        allowed = float(os.environ.get(MEASURE_VARIABLE, ""))
+    except ValueError:
+        return budget
+    return min(budget, allowed) if allowed > 0 else budget
 
 
 def list_gpus() -> tuple[FoundGpu, ...]:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from lessons_lib.base.gpus import T4
+from lessons_lib.base.gpus import A100, T4
+from lessons_lib.base.questions import QUESTIONS
+from lessons_lib.base.roofline import Interval, speedup_interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import KIB, MIB, quotient
 from lessons_lib.base.validate import same
@@ -23,6 +25,7 @@ from lessons_lib.kernels.launch import CHAIN_OPERATORS
 from lessons_lib.kernels.losing import gemm_plans
 from lessons_lib.kernels.walk import walk
 from lessons_lib.reuse.model import onchip_reuse
+from lessons_lib.traffic.epilogue import epilogue_plans
 from lessons_lib.traffic.model import Operator, chain_traffic, plan_traffic
 
 
@@ -254,15 +257,24 @@ _TRUTHS: Mapping[str, Callable[[], object]] = {
 }
 
 
-# The first question above a panel, where it asks for a number: that number, and the unit in which it is asked.
-_ASKED: Mapping[str, tuple[Callable[[], float | None], str]] = {
-    "TrafficPanel": (lambda: chain_traffic(6, 64, 3)["intermediate_bytes"], "MiB"),
-    "LayoutPanel": (lambda: layout_ledger(32 * MIB, 8 * MIB, "once")["break_even_calls"], ""),
-    "CompilePanel": (lambda: compile_ledger(4, 86e-6)["break_even_calls"], ""),
-    "GraphCanvas.gated residual": (lambda: 3 * 32, "MiB"),  # s is neither written nor read, gate is read once
-    "GraphCanvas.swiglu_mlp": (_first_gemm_mib, "MiB"),
-    "TileWalkPanel": (lambda: walk("chain", (24, 50), 3, 0, (16, 16)).accesses[0].masked, ""),
+# What a panel's question (``base.questions``) asks for, in its unit, where that is one number on every machine.
+_ASKED: Mapping[str, Callable[[], float | None]] = {
+    "TrafficPanel": lambda: chain_traffic(6, 64, 3)["intermediate_bytes"],
+    "LayoutPanel": lambda: layout_ledger(32 * MIB, 8 * MIB, "once")["break_even_calls"],
+    "CompilePanel": lambda: compile_ledger(4, 86e-6)["break_even_calls"],
+    "GraphCanvas.gated residual": lambda: 3 * 32,  # s is neither written nor read, gate is read once
+    "GraphCanvas.swiglu_mlp": _first_gemm_mib,
+    "TileWalkPanel": lambda: walk("chain", (24, 50), 7, 0, (16, 16)).accesses[0].masked,
 }
+
+
+def _times_faster() -> Interval:
+    plans = epilogue_plans(4096, 1024, 4096, A100)
+    return speedup_interval(plans[3].time, plans[1].time)
+
+
+# The same, where what is true is an interval.
+_ASKED_BETWEEN: Mapping[str, Callable[[], Interval]] = {"EpiloguePanel": _times_faster}
 # Their truth is another one on every machine.
 MEASURED_VOTES = ("lab_vote", "tile_vote")
 
@@ -275,9 +287,21 @@ def true_value(vote: str) -> object:
 
 @cache
 def asked_number(panel: str) -> tuple[float, str] | None:
-    """What the first question above a panel asks for, and its unit; ``None`` where it asks for words."""
-    number = _ASKED[panel][0]() if panel in _ASKED else None
-    return None if number is None else (number, _ASKED[panel][1])
+    """What the question of a panel asks for, and its unit; ``None`` where that is words, or no one number."""
+    number = _ASKED[panel]() if panel in _ASKED else None
+    unit = QUESTIONS[panel].unit if panel in QUESTIONS else None
+    return None if number is None or unit is None else (number, unit)
+
+
+@cache
+def asked_interval(panel: str) -> Interval | None:
+    """Between which numbers, in its unit, what the question of a panel asks for lies; ``None`` where it is no interval."""
+    return _ASKED_BETWEEN[panel]() if panel in _ASKED_BETWEEN else None
+
+
+def asked_words(panel: str) -> str:
+    """The question that a panel asks, in the language in use; ``""`` for one that is not the course's."""
+    return str(QUESTIONS[panel].words) if panel in QUESTIONS else ""
 
 
 def true_choice(vote: str, values: Sequence[object]) -> int | None:

@@ -9,9 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from lessons_lib.base.language import language_tag
+from lessons_lib.base.questions import QUESTIONS
 from lessons_lib.base.text import Text
-from lessons_lib.base.units import format_bytes
-from lessons_lib.classroom.course import MEASURED_VOTES, CourseWords, title_of
+from lessons_lib.base.units import format_bytes, format_range
+from lessons_lib.classroom.course import (
+    MEASURED_VOTES,
+    CourseWords,
+    asked_interval,
+    asked_number,
+    asked_words,
+    title_of,
+)
 from lessons_lib.classroom.drawing import BUCKETS, draw_class
 from lessons_lib.classroom.findings import findings, lesson_table
 from lessons_lib.classroom.reading import Problem
@@ -42,6 +50,11 @@ _TITLE = Text(zh="班级报告", en="Class report")
 _LEAD = Text(zh="{course} · {size} 人", en="{course} · learners: {size}")
 _LEAD_DAY = Text(zh="最近的记录：{day}", en="latest entry: {day}")
 _COURSE = Text(zh="算子融合", en="Operator fusion")
+_READ = Text(
+    zh="读了 {files} 个文件，来自 {size} 人。请和到场的人数比一比：没交文件的人不在这份报告里。",
+    en="Files read: {files}, of this many learners: {size}. Compare with the number who came: whoever handed in no file is "
+    "not in this report.",
+)
 _LESSONS = Text(zh="各课", en="Lesson by lesson")
 _GUESSES = Text(zh="揭晓之前的猜测", en="Guesses before the answer")
 _GUESSES_NOTE = Text(
@@ -69,13 +82,16 @@ _HITS = Text(zh="{hits}/{judged} 猜中", en="{hits} of {judged} right")
 _OWN_TRUTH = Text(
     zh="答案因机器而异，实测值没有记下来", en="the truth differs by machine; no measurement was recorded"
 )
-_MEDIAN = Text(zh="中位数 {ratio}", en="median {ratio}")
+_ANSWER = Text(zh="答案 {number} {unit}", en="the answer: {number} {unit}")
+_MEDIAN = Text(zh="中位数 {ratio}×", en="median {ratio}×")
 _STANDING = Text(
     zh="做对 {right} 人，没做对 {wrong} 人，没做完 {open} 人；试的次数中位数 {tries}",
     en="right: {right}, wrong: {wrong}, unfinished: {open}; median of tries: {tries}",
 )
 _NO_MISTAKE = Text(zh="没有遇到常见错误。", en="No usual mistake was met.")
-_RATIO = Text(zh="猜的 ÷ 实际显示的值", en="guess ÷ the value then shown")
+_RATIO = Text(zh="猜的 ÷ 正确的值", en="guess ÷ the right value")
+_TYPED = Text(zh="学员的原话", en="as typed")
+_MORE_TYPED = Text(zh="……另有 {count} 种", en="... and {count} more")
 _UNNAMED = Text(zh="（没写姓名）", en="(no name)")
 _NUMBERED = Text(zh="学员 {number}", en="learner {number}")
 _HEAD_CHOICE = Text(zh="选项", en="choice")
@@ -120,6 +136,8 @@ _FOOT = Text(
     en="This file has no script in it and asks nobody for anything. Names and answers are what learners typed.",
 )
 
+_MOST_TYPED = 16  # guesses as typed on a card: the commonest
+
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 _STYLE = f"""
 :root {{ color-scheme: light dark; --ground: #f3f5f7; --ink: #1b1f24; --muted: #57606a; }}
@@ -160,7 +178,7 @@ svg {{ margin: 4px auto 12px; }}
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
   main {{ max-width: none; }}
   h2 {{ break-after: avoid; }}
-  svg {{ max-height: 205mm; margin-left: auto; margin-right: auto; break-inside: avoid; }}
+  svg {{ max-height: 198mm; margin-left: auto; margin-right: auto; break-inside: avoid; }}
   tr {{ break-inside: avoid; }}
 }}
 """
@@ -178,6 +196,7 @@ def page_html(
     parts = [
         f"<h1>{title}</h1>",
         f'<p class="lead">{escape(_lead(summary))}</p>',
+        f'<p class="note">{escape(str(files_read(roster)))}</p>',
         _listed(findings(summary, words), "findings"),
         draw_class(summary, words),
         _section(_LESSONS, "lessons", _scrolled(lesson_table(summary))),
@@ -197,6 +216,11 @@ def page_html(
         + "\n".join(part for part in parts if part)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def files_read(roster: Roster) -> Text:
+    """How many files could be read, and of how many learners they are."""
+    return _READ.format(files=len(roster.learners) + len(roster.replaced), size=len(roster.learners))
 
 
 def file_notes(roster: Roster) -> list[Text]:
@@ -286,6 +310,8 @@ def _guess(guess: GuessCounts) -> str:
     said = [str(_ANSWERED.format(count=guess.answered))]
     if guess.judged:
         said.append(str(_HITS.format(hits=guess.hits, judged=guess.judged)))
+    if answer := _right_value(guess.key):
+        said.append(answer)
     if guess.median_ratio is not None:
         said.append(str(_MEDIAN.format(ratio=f"{guess.median_ratio:.3g}")))
     rows = [
@@ -293,7 +319,28 @@ def _guess(guess: GuessCounts) -> str:
         for place, (label, count) in enumerate(zip(BUCKETS, guess.buckets, strict=True))
     ]
     table = _counts(_RATIO, rows, guess.judged) if guess.judged else ""
-    return _card(guess.key, _heading(guess.lesson, title_of(guess.key)), table, ("muted", " · ".join(said)))
+    if guess.others:
+        table += _counts(_TYPED, _typed(guess), guess.answered)
+    heading = _heading(guess.lesson, title_of(guess.key))
+    return _card(guess.key, heading, table, ("", asked_words(guess.key)), ("muted", " · ".join(said)))
+
+
+def _right_value(panel: str) -> str:
+    """What a panel's question asks for, a number or an interval; blank where it is neither."""
+    if (asked := asked_number(panel)) is not None:
+        return str(_ANSWER.format(number=f"{asked[0]:,g}", unit=asked[1])).rstrip()
+    if (between := asked_interval(panel)) is not None:
+        span = format_range(between.low, between.high, lambda number: f"{number:.3g}")
+        return str(_ANSWER.format(number=span, unit=QUESTIONS[panel].unit or "")).rstrip()
+    return ""
+
+
+def _typed(guess: GuessCounts) -> list[tuple[str, str, int, str]]:
+    """Rows of what was typed where no ratio says anything, in its order: the commonest few."""
+    kept = set(sorted(guess.others, key=lambda words: -guess.others[words])[:_MOST_TYPED])
+    rows = [("", words, count, "") for words, count in guess.others.items() if words in kept]
+    rest = [count for words, count in guess.others.items() if words not in kept]
+    return [*rows, ("", str(_MORE_TYPED.format(count=len(rest))), sum(rest), "")] if rest else rows
 
 
 def _question(question: QuestionCounts, words: CourseWords) -> str:

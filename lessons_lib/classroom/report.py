@@ -15,7 +15,7 @@ from lessons_lib.base.text import Text
 from lessons_lib.base.validate import bad_argument, shown
 from lessons_lib.classroom.course import CourseWords
 from lessons_lib.classroom.findings import findings, lesson_table
-from lessons_lib.classroom.page import file_notes, page_html
+from lessons_lib.classroom.page import file_notes, files_read, page_html
 from lessons_lib.classroom.reading import Problem, clean_file_name, read_folder
 from lessons_lib.classroom.roster import Roster, roster_of
 from lessons_lib.classroom.summary import ClassSummary, summarize
@@ -67,7 +67,13 @@ class ClassReport:
         """A short summary for a terminal, in the language in use."""
         lines: list[str] = []
         if self.summary is not None:
-            lines += [str(_HEAD.format(size=self.summary.size)), "", lesson_table(self.summary).plain(), ""]
+            lines += [
+                str(_HEAD.format(size=self.summary.size)),
+                str(files_read(self.roster)),
+                "",
+                lesson_table(self.summary).plain(),
+                "",
+            ]
             lines += [f"- {sentence}" for sentence in findings(self.summary, self.words)]
             lines += _cut([f"- {note}" for note in file_notes(self.roster)])
         if self.problems:

@@ -25,7 +25,7 @@ from lessons_lib.classroom.course import (
 from lessons_lib.classroom.records import GuessEntry, Learner, PuzzleEntry, QuizEntry, VoteEntry
 
 MOST_UNKNOWN = 12  # ids of a newer course, of each kind: those that most learners have
-# A guess over what was shown afterwards: below each of these it falls into the bucket before.
+# A guess over the right value: below each of these it falls into the bucket before.
 RATIO_EDGES = (0.25, 0.5, 0.9, 1.1, 2.0, 4.0)
 RIGHT_BUCKET = 3
 
@@ -77,13 +77,19 @@ class VoteCounts:
 
 @dataclass(frozen=True)
 class GuessCounts:
-    """A typed guess: how many fell into each bucket of guess over what was shown; the others said no number."""
+    """A typed guess: how many fell into each bucket of guess over the right value.
+
+    Args:
+        others: how many typed what, where no ratio says anything: no number was given, or none is right. By the number
+            in it, guesses without one last.
+    """
 
     key: str
     lesson: str
     answered: int
     buckets: tuple[int, ...]
     median_ratio: float | None
+    others: Mapping[str, int]
 
     @property
     def judged(self) -> int:
@@ -308,7 +314,8 @@ def _nearest(measured: float | None, values: Mapping[int, object]) -> int | None
 
 def _guesses(learners: Sequence[Learner]) -> Iterable[GuessCounts]:
     for key, entries in _by_key(learners, lambda one: one.guesses):
-        ratios = [ratio for entry in entries if (ratio := _guess_ratio(key, entry)) is not None]
+        judged = [(entry, _guess_ratio(key, entry)) for entry in entries]
+        ratios = [ratio for _, ratio in judged if ratio is not None]
         buckets = Counter(sum(ratio >= edge for edge in RATIO_EDGES) for ratio in ratios)
         yield GuessCounts(
             key=key,
@@ -316,11 +323,25 @@ def _guesses(learners: Sequence[Learner]) -> Iterable[GuessCounts]:
             answered=len(entries),
             buckets=tuple(buckets[place] for place in range(len(RATIO_EDGES) + 1)),
             median_ratio=statistics.median(ratios) if ratios else None,
+            others=_as_typed([entry for entry, ratio in judged if ratio is None]),
         )
 
 
+def _as_typed(entries: Iterable[GuessEntry]) -> dict[str, int]:
+    """How many typed what, by the number in it; those without one last, the commonest first."""
+    typed = [(entry.words or _number_words(entry), entry.number) for entry in entries]
+    counts = Counter(words for words, _ in typed)
+    numbers = {words: number for words, number in typed if number is not None}
+    order = sorted(counts, key=lambda words: (words not in numbers, numbers.get(words, 0), -counts[words], words))
+    return {words: counts[words] for words in order}
+
+
+def _number_words(entry: GuessEntry) -> str:
+    return "–" if entry.number is None else f"{entry.number:,.12g} {entry.unit}".rstrip()
+
+
 def _guess_ratio(key: str, entry: GuessEntry) -> float | None:
-    """Guess over what was shown to the learner, or else over what the lesson asks for."""
+    """Guess over the right value: what was shown to the learner, or else what the lesson asks for."""
     if entry.number is None:
         return None
     if entry.measured is not None:

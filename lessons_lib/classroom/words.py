@@ -21,7 +21,7 @@ def course_words() -> CourseWords:
     """What can be found out; never raises."""
     return CourseWords(
         votes=_found((key for lesson in LESSONS for key in lesson.votes), _vote),
-        quizzes=_found((key for lesson in LESSONS for key in lesson.quizzes), _quiz),
+        quizzes=_found((key for lesson in LESSONS for key in lesson.quizzes), quiz_words),
         mistakes=_found((key for lesson in LESSONS for key in lesson.exercises), _mistakes),
     )
 
@@ -45,7 +45,8 @@ def _vote(key: str) -> VoteWords:
     return words
 
 
-def _quiz(key: str) -> tuple[QuestionWords, ...]:
+def quiz_words(key: str) -> tuple[QuestionWords, ...]:
+    """The questions of a quiz, by the name of the function that makes it."""
     quiz = getattr(lessons_lib, key)()
     words = tuple(
         QuestionWords(
@@ -57,14 +58,19 @@ def _quiz(key: str) -> tuple[QuestionWords, ...]:
     return words
 
 
-def _mistakes(key: str) -> tuple[Text, ...] | None:
-    """The words of an exercise's named mistakes, in order; ``None`` where its checker has none to name.
+def exercise_of(key: str) -> FunctionExercise | ValueExercise | None:
+    """The exercise behind a checker, by the checker's name; ``None`` where it is of another kind.
 
     A checker is a function of one line that hands the attempt to the exercise it names.
     """
     checker = inspect.unwrap(getattr(lessons_lib, key))
     named = [checker.__globals__.get(name) for name in checker.__code__.co_names]
-    exercise = next((one for one in named if isinstance(one, (FunctionExercise, ValueExercise))), None)
+    return next((one for one in named if isinstance(one, (FunctionExercise, ValueExercise))), None)
+
+
+def _mistakes(key: str) -> tuple[Text, ...] | None:
+    """The words of an exercise's named mistakes, in order; ``None`` where its checker has none to name."""
+    exercise = exercise_of(key)
     if isinstance(exercise, FunctionExercise):
         return tuple(mistake.words for mistake in exercise.mistakes)
     return None if exercise is None else tuple(exercise.mistakes.values())

@@ -22,7 +22,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from lessons_lib.base.environment import free_memory_bytes
+from lessons_lib.base.environment import free_memory_bytes, measuring_seconds
 from lessons_lib.base.optional import require_numpy
 from lessons_lib.base.spread import Spread
 from lessons_lib.base.text import Text
@@ -269,7 +269,7 @@ def interleaved(
     for part in parts.values():
         part()
     warm_up = perf_counter() - start
-    rounds = min(repeats, max(_FEWEST_ROUNDS, int(budget_seconds / max(warm_up, 1e-9)) - 1))
+    rounds = min(repeats, max(_FEWEST_ROUNDS, int(measuring_seconds(budget_seconds) / max(warm_up, 1e-9)) - 1))
     samples: dict[str, list[float]] = {name: [] for name in parts}
     elapsed = own = 0.0
     for _ in with_tqdm(str(_PROGRESS), progress)(range(rounds)):

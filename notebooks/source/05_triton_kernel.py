@@ -493,7 +493,7 @@ walk
 # | --- | --- |
 # | "0 as well, it is one kernel, too." | Does only one thread need a tile of x? (many do) |
 # | "A spill gives wrong results." | Did the result change? What did? (no; the time) |
-# | "Alignment is about speed, not registers." | Without 16-byte loads, how many addresses are worked out? (8 for one, in fp16) |
+# | "Alignment is about speed, not registers." | Without 16-byte loads, how many addresses are worked out? (8 instead of 1, in fp16) |
 
 # %% id="compiler-panel" tags=["answer"]
 from lessons_lib import CompilerPanel

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lessons_lib.base import environment as env
-from lessons_lib.base.environment import FoundGpu
+from lessons_lib.base.environment import MEASURE_VARIABLE, FoundGpu, measuring_seconds
 from lessons_lib.base.language import current_language, use_language
 from lessons_lib.base.text import Text
 
@@ -413,3 +413,14 @@ def test_a_tool_that_is_missing_fails_or_hangs_says_nothing(monkeypatch: pytest.
     assert env._output_of(sys.executable, "-c", "import time; time.sleep(30)") is None
     monkeypatch.setattr(env, "_TOOL_TIMEOUT_SECONDS", 20)
     assert (env._output_of(sys.executable, "-c", "print('ok')") or "").strip() == "ok"
+
+
+@pytest.mark.parametrize(
+    ("said", "allowed"),
+    [("0.5", 0.5), ("9", 6.0), ("0", 6.0), ("-1", 6.0), ("nan", 6.0), ("soon", 6.0), ("", 6.0), ("inf", 6.0)],
+)
+def test_a_server_may_cap_what_a_measurement_takes(
+    said: str, allowed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(MEASURE_VARIABLE, said)
+    assert measuring_seconds(6.0) == allowed

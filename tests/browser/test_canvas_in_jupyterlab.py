@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
 import pytest
-from lab_driver import Lab, OpenNotebook
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from lab_driver import Lab, OpenNotebook, wait_until
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 pytest.importorskip("anywidget")
-
-# One notebook, opened once: its tests go on from one another, in one process.
-expect.set_options(timeout=20_000)  # another process drives a browser of its own at the same time
 
 NAME = "canvas-test.ipynb"
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -47,20 +41,26 @@ CELLS = {
     "large": "import lessons_lib.graph.recorded as r\nlarge = GraphCanvas('cross_entropy')\nlarge",
     "state": "print(canvas.workbench.moves, 'moves', [len(g) for g in canvas.grouping.groups], len(plain.grouping))",
 }
-# Said by JupyterLab itself; see test_lessons_in_jupyterlab.
-IGNORED = re.compile(r"favicon|ResizeObserver loop|Shared module @jupyterlite/")
 
 
 @dataclass(frozen=True)
 class Driven:
-    """The open notebook, and what went wrong in the page while it was."""
+    """The open notebook."""
 
-    page: Page
     notebook: OpenNotebook
-    faults: list[str]
+
+    @property
+    def page(self) -> Page:
+        return self.notebook.page
 
     def picture(self, cell: str) -> Canvas:
         return Canvas(self.page, self.notebook.cell(cell))
+
+    def state(self) -> str:
+        """What the kernel's canvases have come to, once everything sent to them has been answered."""
+        self.notebook.settle()
+        self.notebook.run_cell("state")
+        return self.notebook.cell("state").locator(".jp-OutputArea-output").inner_text().strip()
 
 
 @dataclass(frozen=True)
@@ -113,42 +113,10 @@ class Canvas:
 
 
 @pytest.fixture(scope="module")
-def driven(lab: Lab, browser: Browser) -> Iterator[Driven]:
-    _put_notebook(lab)
-    context = browser.new_context(viewport={"width": 1024, "height": 1400})
-    page, faults = context.new_page(), list[str]()
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not IGNORED.search(message.text):
-            faults.append(message.text)
-
-    page.on("console", note)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss())[0])
-    notebook = lab.open(page, NAME)
-    notebook.run_all()
-    yield Driven(page, notebook, faults)
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
-    context.close()
-
-
-def _put_notebook(lab: Lab) -> None:
-    cells = []
-    for name, source in CELLS.items():
-        cells.append(nbformat.v4.new_code_cell(source, id=name))
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    content = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    body = json.dumps({"type": "notebook", "content": content}).encode()
-    headers = {"Authorization": f"token {lab.token}", "Content-Type": "application/json"}
-    address = f"{lab.address}/api/contents/{NAME}"
-    with urllib.request.urlopen(urllib.request.Request(address, body, headers, method="PUT")) as answer:
-        assert answer.status in (200, 201)
-
-
-def _print_state(driven: Driven) -> str:
-    driven.notebook.run_cell("state")
-    driven.page.wait_for_timeout(400)
-    return driven.notebook.cell("state").locator(".jp-OutputArea-output").inner_text().strip()
+def driven(lab: Lab, context: BrowserContext) -> Iterator[Driven]:
+    lab.write(NAME, CELLS)
+    with lab.running(NAME, context) as notebook:
+        yield Driven(notebook)
 
 
 # -- in this order --------------------------------------------------------------------------------------------------
@@ -163,7 +131,7 @@ def test_it_shows_itself_and_a_hostile_name_is_only_text(driven: Driven, screens
     assert canvas.cell.locator(".jp-OutputArea img").count() == 0
     assert HOSTILE in canvas.operator(0).get_attribute("aria-label")  # type: ignore[operator]
     canvas.photograph(screenshots, "start")
-    assert driven.faults == []
+    assert driven.notebook.complaints == []
 
 
 def test_a_click_fuses_and_another_one_cuts(driven: Driven, screenshots: Path) -> None:
@@ -233,16 +201,17 @@ def test_operators_chosen_by_key_can_be_fused_and_asked_about(driven: Driven) ->
     for index in (1, 2):
         canvas.operator(index).focus()
         driven.page.keyboard.press("Enter")
-        driven.page.wait_for_timeout(300)
+        driven.notebook.settle()
     chosen = canvas.cell.locator(".jp-OutputArea select")
-    assert [chosen.nth(i).evaluate("list => list.selectedOptions[0].text") for i in range(2)] == ["g", "h"]
+    for index, name in enumerate(("g", "h")):
+        expect(chosen.nth(index).locator("option:checked")).to_have_text(name)
     canvas.button("why?").focus()
     driven.page.keyboard.press("Enter")
     expect(canvas.cell.locator(".jp-OutputArea [role=status]").nth(1)).to_contain_text("g is in kernel")
     canvas.button("fuse or cut").focus()
     driven.page.keyboard.press("Enter")
     expect(canvas.status).to_contain_text("Fused g and h")
-    assert "[1, 2, 1, 1, 1]" in _print_state(driven)
+    assert "[1, 2, 1, 1, 1]" in driven.state()
 
 
 def test_fast_presses_all_arrive(driven: Driven) -> None:
@@ -252,9 +221,10 @@ def test_fast_presses_all_arrive(driven: Driven) -> None:
     canvas.edge(0).focus()
     for _ in range(9):
         driven.page.keyboard.press("Enter")
-    driven.page.wait_for_timeout(1500)
+    # The page keeps back what the kernel is not ready for, so that the last one may be long in coming.
+    wait_until(driven.page, lambda: driven.state().startswith("9 moves"), "not every press arrived")
     expect(canvas.edge(0)).to_have_attribute("aria-pressed", "true")
-    assert _print_state(driven).startswith("9 moves")
+    assert driven.state().startswith("9 moves")
 
 
 def test_a_press_far_down_does_not_scroll_the_picture(driven: Driven, screenshots: Path) -> None:
@@ -263,9 +233,8 @@ def test_a_press_far_down_does_not_scroll_the_picture(driven: Driven, screenshot
     last = edges.nth(edges.count() - 1)
     last.focus()
     scrolled = "part => part.closest('[data-lm-suppress-shortcuts]').scrollTop"
-    driven.page.wait_for_timeout(200)
+    wait_until(driven.page, lambda: last.evaluate(scrolled) > 100, "the focus does not scroll to the last edge")
     before = last.evaluate(scrolled)
-    assert before > 100
     driven.page.keyboard.press("Enter")
     expect(canvas.status).to_contain_text(re.compile("Fused|Not legal"))
     assert abs(edges.nth(edges.count() - 1).evaluate(scrolled) - before) < 2
@@ -288,7 +257,7 @@ def test_buttons_do_the_same_where_there_is_no_pressing(driven: Driven, screensh
     expect(illegal).to_have_text("○ sum → sort")
     expect(illegal).not_to_have_class(re.compile("mod-active"))
     canvas.photograph(screenshots, "plain")
-    assert _print_state(driven).endswith("] 5")
+    assert driven.state().endswith("] 5")
 
 
 def test_the_check_box_leads_to_the_buttons_and_back(driven: Driven) -> None:
@@ -308,5 +277,5 @@ def test_the_check_box_leads_to_the_buttons_and_back(driven: Driven) -> None:
 
 
 def test_nothing_went_wrong_in_the_page(driven: Driven) -> None:
-    assert driven.faults == []
+    assert driven.notebook.complaints == []
     assert driven.notebook.errors() == []

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from lab_driver import Lab, OpenNotebook
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from lab_driver import Lab, OpenNotebook, wait_until
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-WIDTH, HEIGHT = 1024, 1400
 EDITIONS = ("zh", "en")
-# Said by Chromium or by JupyterLab itself whatever the notebook; none concerns a lesson. The last: JupyterLite, where
-# it is installed to build the site, leaves a kernel in JupyterLab that only a JupyterLite can load.
-IGNORED = re.compile(r"favicon|ResizeObserver loop|Shared module @jupyterlite/")
 
 # -- what each lesson shows: a cell with a widget that is not named here fails a test --------------------------------
 
@@ -82,11 +78,11 @@ def _each_end(sliders: int) -> list[State]:
 
 
 RIGHT_KERNEL = """inside = column < columns
-    biased = tl.load(x_ptr + row * x_stride + column, inside).to(tl.float32) + tl.load(bias_ptr + column, inside)
-    gate = tl.load(gate_ptr + row * gate_stride + column, inside).to(tl.float32)
-    y = biased / (1 + tl.exp(-biased)) * gate
+    biased = tl.load(gate_ptr + row * gate_stride + column, inside).to(tl.float32) + tl.load(bias_ptr + column, inside)
+    up = tl.load(up_ptr + row * up_stride + column, inside).to(tl.float32)
+    y = biased / (1 + tl.exp(-biased)) * up
     tl.store(y_ptr + row * y_stride + column, y.to(y_ptr.dtype.element_ty), inside)"""
-WRONG_KERNEL = RIGHT_KERNEL.replace("row * gate_stride", "row * x_stride")
+WRONG_KERNEL = RIGHT_KERNEL.replace("row * up_stride", "row * gate_stride")
 
 LESSONS = (
     Lesson("00_start", quiz=(), others=("machine-report",)),
@@ -248,65 +244,33 @@ class Opened:
     edition: str
     lesson: Lesson
     notebook: OpenNotebook
-    complaints: list[str]
     screenshots: Path
 
     @property
     def page(self) -> Page:
         return self.notebook.page
 
+    @property
+    def complaints(self) -> list[str]:
+        return self.notebook.complaints
+
     def photograph(self, cell: Locator, name: str) -> None:
         """Leave a picture for a person to look at."""
         cell.screenshot(path=self.screenshots / f"{self.edition}-{self.lesson.name[:2]}-{name}.png")
 
-    def settle(self) -> None:
-        """Wait until the kernel has answered everything sent to it, and the page has drawn that."""
-        self.page.evaluate(f"() => {_KERNEL}.requestKernelInfo().then(() => true)")
-        self.page.wait_for_timeout(150)
+
+# The longest first, so that two processes end at about the same time, and never both editions of one lesson at once:
+# what the compiler had to say to the first is there for the second.
+IN_TURN = [
+    (edition, lesson) for lessons in (LESSONS[:2:-1], LESSONS[2::-1]) for edition in EDITIONS for lesson in lessons
+]
 
 
-_KERNEL = "window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
-
-
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
-    yield made
-    made.close()
-
-
-@pytest.fixture(
-    scope="module",
-    # A lesson of an edition is one group: it is opened once, by one of the processes that test side by side.
-    params=[
-        pytest.param((edition, lesson), id=name, marks=pytest.mark.xdist_group(name))
-        for edition in EDITIONS
-        for lesson in LESSONS
-        for name in [f"{edition}-{lesson.name}"]
-    ],
-)
+@pytest.fixture(scope="module", params=IN_TURN, ids=lambda turn: f"{turn[0]}/{turn[1].name}")
 def opened(request: pytest.FixtureRequest, lab: Lab, context: BrowserContext, screenshots: Path) -> Iterator[Opened]:
     edition, lesson = request.param
-    complaints: list[str] = []
-    page = context.new_page()
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not IGNORED.search(message.text):
-            complaints.append(message.text)
-
-    page.on("console", note)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: _only_local(request.url, complaints))
-    notebook = lab.open(page, f"{edition}/{lesson.name}.ipynb")
-    notebook.run_all(seconds=300)
-    yield Opened(edition, lesson, notebook, complaints, screenshots)
-    page.evaluate(f"() => {_KERNEL}.shutdown()")
-    page.close()
-
-
-def _only_local(address: str, complaints: list[str]) -> None:
-    if not address.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:")):
-        complaints.append(f"external request: {address}")
+    with lab.running(f"{edition}/{lesson.name}.ipynb", context, seconds=300) as notebook:
+        yield Opened(edition, lesson, notebook, screenshots)
 
 
 # -- the tests, in the order of a learner's reading ------------------------------------------------------------------
@@ -350,7 +314,7 @@ def _press(page: Page, cell: Locator, kind: str, index: int, what: str) -> None:
     before = cell.evaluate(SHOWN)
     cell.locator(f".jp-OutputArea {kind}").nth(index).focus()
     _type(page, KEYS[kind])
-    _wait_until(lambda: _both_differ(cell.evaluate(SHOWN), before), page, f"{what} does not move picture and table")
+    wait_until(page, lambda: _both_differ(cell.evaluate(SHOWN), before), f"{what} does not move picture and table")
 
 
 def _type(page: Page, keys: str) -> None:
@@ -363,14 +327,6 @@ def _type(page: Page, keys: str) -> None:
 
 def _both_differ(shown: list[str], before: list[str]) -> bool:
     return shown[0] != before[0] and shown[1] != before[1]
-
-
-def _wait_until(holds: Callable[[], bool], page: Page, otherwise: str, seconds: float = 40) -> None:
-    for _ in range(int(seconds * 20)):
-        if holds():
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(otherwise)
 
 
 SHOWN = """cell => [
@@ -456,7 +412,7 @@ def test_the_court_hears_every_answer_by_keyboard_and_shows_nothing_before_the_t
             buttons.nth(index).focus()
             opened.page.keyboard.press("Enter")
             if number < 3:
-                opened.settle()
+                opened.notebook.settle()
                 assert tables.count() == 0, f"{cell_id}: evidence after {number} answers"
                 continue
             expect(tables).to_have_count(2, timeout=15_000)
@@ -469,7 +425,7 @@ def test_the_court_hears_every_answer_by_keyboard_and_shows_nothing_before_the_t
 def _changed_text(page: Page, cell: Locator, before: list[str], otherwise: str) -> str:
     """What the cell's output says, once that is no longer the last of ``before``."""
     output = cell.locator(".jp-OutputArea")
-    _wait_until(lambda: output.inner_text() not in before, page, otherwise)
+    wait_until(page, lambda: output.inner_text() not in before, otherwise)
     return output.inner_text()
 
 
@@ -525,7 +481,7 @@ def test_no_text_is_cut_at_the_edges_of_a_panel(opened: Opened) -> None:
                 cell.locator(f".jp-OutputArea {kind}").nth(index).focus()
                 for _ in range(times):
                     _type(opened.page, key)
-                opened.settle()
+                opened.notebook.settle()
             if state.readout is not None:
                 place, words = state.readout
                 expect(cell.locator(".widget-readout").nth(place)).to_have_text(words)

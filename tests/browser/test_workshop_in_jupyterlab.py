@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
 import pytest
-from lab_driver import Lab, OpenNotebook
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
-
-# One notebook a language, opened once: its tests go on from one another, in one process.
-expect.set_options(timeout=20_000)  # another process drives a browser of its own at the same time
+from lab_driver import KERNEL, Lab, OpenNotebook
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 SETUP = """
 import os
@@ -56,6 +49,7 @@ WORDS = {
         "field": "你的猜测",
         "commit": "确定",
         "prompt": "先写下你的猜测",
+        "question": "6 个算子分成 3 组，每个张量 64 MiB，中间读写是多少？",
         "yours": "你的猜测：",
         "wait": "先在上面投票",
     },
@@ -63,23 +57,24 @@ WORDS = {
         "field": "your guess",
         "commit": "commit",
         "prompt": "Write down your guess before you look.",
+        "question": "Six operators in three groups, 64 MiB tensors: how much intermediate traffic?",
         "yours": "Your guess: ",
         "wait": "Vote above and press commit first",
     },
 }
 GUESS = {"zh": "256 MiB，与算子数无关", "en": "256 MiB, whatever the operators"}
-# Said by JupyterLab itself; see test_lessons_in_jupyterlab.
-IGNORED = re.compile(r"favicon|ResizeObserver loop|Shared module @jupyterlite/")
 
 
 @dataclass(frozen=True)
 class Driven:
-    """The open notebook in one language, and what went wrong in the page while it was."""
+    """The open notebook in one language."""
 
-    page: Page
     notebook: OpenNotebook
     language: str
-    faults: list[str]
+
+    @property
+    def page(self) -> Page:
+        return self.notebook.page
 
     def output(self, cell: str) -> Locator:
         return self.notebook.cell(cell).locator(".jp-OutputArea")
@@ -97,42 +92,17 @@ class Driven:
         return WORDS[self.language][name]
 
     def photograph(self, cell: str, folder: Path, name: str) -> None:
-        self.page.wait_for_timeout(400)
+        self.notebook.settle()
         self.notebook.cell(cell).screenshot(path=folder / f"workshop-{name}-{self.language}.png")
 
 
-@pytest.fixture(scope="module", params=["zh", "en"])
-def driven(request: pytest.FixtureRequest, lab: Lab, browser: Browser) -> Iterator[Driven]:
+@pytest.fixture(scope="module", params=WORDS)
+def driven(request: pytest.FixtureRequest, lab: Lab, context: BrowserContext) -> Iterator[Driven]:
     language = str(request.param)
     name = f"workshop-{language}.ipynb"
-    _put_notebook(lab, name, language)
-    context = browser.new_context(viewport={"width": 1024, "height": 1400})
-    page, faults = context.new_page(), list[str]()
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not IGNORED.search(message.text):
-            faults.append(message.text)
-
-    page.on("console", note)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    notebook = lab.open(page, name)
-    notebook.run_all()
-    yield Driven(page, notebook, language, faults)
-    page.evaluate("() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()")
-    context.close()
-
-
-def _put_notebook(lab: Lab, name: str, language: str) -> None:
-    cells = [
-        nbformat.v4.new_code_cell(source.replace("{language}", language), id=cell) for cell, source in CELLS.items()
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    content = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    body = json.dumps({"type": "notebook", "content": content}).encode()
-    headers = {"Authorization": f"token {lab.token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{lab.address}/api/contents/{name}", body, headers, method="PUT")
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status in (200, 201)
+    lab.write(name, {cell: source.replace("{language}", language) for cell, source in CELLS.items()})
+    with lab.running(name, context) as notebook:
+        yield Driven(notebook, language)
 
 
 # -- in this order --------------------------------------------------------------------------------------------------
@@ -155,6 +125,16 @@ def test_locked_there_is_a_question_and_no_picture(driven: Driven, screenshots: 
     driven.photograph(cell, screenshots, f"locked-{cell}")
 
 
+def test_the_form_asks_the_lessons_question_in_full(driven: Driven) -> None:
+    question = driven.output("panel").get_by_text(driven.word("question"), exact=True)
+    expect(question).to_be_visible()
+    box, form = question.bounding_box(), driven.output("panel").bounding_box()
+    assert box is not None
+    assert form is not None
+    assert box["x"] >= form["x"] and box["x"] + box["width"] <= form["x"] + form["width"]
+    assert driven.output("canvas").get_by_text(driven.word("question"), exact=True).count() == 0  # of its own graph
+
+
 def test_a_blank_guess_opens_nothing(driven: Driven, screenshots: Path) -> None:
     driven.field("panel").focus()
     driven.page.keyboard.press("Enter")
@@ -171,6 +151,7 @@ def test_enter_commits_and_the_guess_stands_right_above_the_picture(driven: Driv
     expect(driven.field("panel")).to_have_count(0)
     line = driven.output("panel").get_by_text(driven.word("yours") + GUESS[driven.language], exact=True)
     expect(line).to_be_visible()
+    expect(driven.output("panel").get_by_text(driven.word("question"), exact=True)).to_be_visible()
     words, picture = line.bounding_box(), driven.picture("panel").bounding_box()
     assert words is not None
     assert picture is not None
@@ -230,9 +211,7 @@ def test_after_a_restart_everything_is_there_again(driven: Driven, screenshots: 
     driven.page.keyboard.press("Space")
     expect(quiz).to_contain_text("✓")
     driven.notebook.replace_source("measured", MEASURED)
-    driven.page.evaluate(
-        "() => window.jupyterapp.shell.currentWidget.context.sessionContext.session.kernel.restart()"
-    )
+    driven.page.evaluate(f"() => {KERNEL}.restart()")
     driven.notebook.run_all()
     assert driven.notebook.errors() == []
     expect(driven.picture("panel")).to_have_count(1)
@@ -247,5 +226,5 @@ def test_after_a_restart_everything_is_there_again(driven: Driven, screenshots: 
 
 
 def test_nothing_went_wrong_in_the_page(driven: Driven) -> None:
-    assert driven.faults == []
+    assert driven.notebook.complaints == []
     assert driven.notebook.errors() == []

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,13 +28,16 @@ from made_up import (
 
 import lessons_lib
 from lessons_lib import use_language
+from lessons_lib.base.questions import QUESTIONS
 from lessons_lib.base.spread import Spread
 from lessons_lib.classroom.class_picture import lines_of
 from lessons_lib.classroom.course import (
     LESSONS,
     MEASURED_VOTES,
     CourseWords,
+    asked_interval,
     asked_number,
+    asked_words,
     lesson_of,
     title_of,
     true_choice,
@@ -177,6 +181,83 @@ def test_typed_guesses_fall_into_buckets_of_guess_over_truth(report: ClassReport
     assert (guess.answered, guess.judged, guess.hits) == (30, 25, 10)
     assert guess.buckets == (0, 0, 6, 10, 0, 9, 0)
     assert guess.median_ratio == 1.0
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_page_has_the_forms_question_and_its_answer_beside_the_guesses(
+    report: ClassReport, language: str
+) -> None:
+    lessons_lib.use_language(language)
+    page = report.html()
+    _, card = page.split('<div class="card" data-id="TrafficPanel">')
+    card, _ = card.split("</table>", 1)
+    assert escape(str(QUESTIONS["TrafficPanel"].words)) in card
+    assert ("答案 256 MiB" if language == "zh" else "the answer: 256 MiB") in card
+    assert ("猜的 ÷ 正确的值" if language == "zh" else "guess ÷ the right value") in card
+
+
+def guessed(folder: Path, panel: str, *typed: str) -> _Page:
+    """The page of a class that typed these guesses at one panel, a learner each."""
+    for i, words in enumerate(typed):
+        entry = {"guess": words, "lesson": "01"}
+        if (found := QUESTIONS[panel].number_in(words)) is not None:
+            entry |= {"number": found.number, "unit": found.unit}
+        write(folder / f"{i:02}.json", {**learner(0, f"learner {i}"), "sections": {"guesses": {panel: entry}}})
+    return _Page(class_report(folder).html())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_panel_whose_truth_is_an_interval_has_the_interval_and_the_guesses_as_typed(
+    tmp_path: Path, language: str
+) -> None:
+    use_language(language)
+    page = guessed(tmp_path, "EpiloguePanel", "3.67×", "about 1.7", "1.5 or so", "about 1.7", "no <idea>")
+    rows = [[row[1], row[2]] for row in page.cards["EpiloguePanel"][1:]]
+    assert rows == [["1.5 or so", "1"], ["about 1.7", "2"], ["3.67×", "1"], ["no <idea>", "1"]]
+    answer = "答案 1.61 – 1.78 ×" if language == "zh" else "the answer: 1.61 – 1.78 ×"
+    assert answer in " ".join(page.text)
+
+
+def test_a_panel_that_asks_for_words_lists_them_the_commonest_where_there_are_many(tmp_path: Path) -> None:
+    page = guessed(
+        tmp_path, "CompilerPanel", "no, it holds tiles", "no, it holds tiles", *(f"yes {i}" for i in range(30))
+    )
+    rows = [(row[1], row[2]) for row in page.cards["CompilerPanel"][1:]]
+    assert rows[0] == ("no, it holds tiles", "2")
+    assert len(rows) < 20 and rows[-1] == ("... and 15 more", "15")
+    assert sum(int(count) for _, count in rows) == 32
+
+
+def test_what_no_number_answers_stands_below_the_numbers(report: ClassReport) -> None:
+    assert report.summary is not None
+    (guess,) = report.summary.guesses
+    assert guess.others == {"a lot": 5}
+    assert sum(guess.others.values()) + guess.judged == guess.answered
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_report_says_how_many_files_of_how_many_learners_it_has_read(
+    folder: Path, language: str, tmp_path: Path
+) -> None:
+    use_language(language)
+    for i in range(4):
+        write(tmp_path / f"{i}.json", learner(i, f"learner {i}"))
+    write(tmp_path / "again.json", learner(0, "learner 0"))
+    write(tmp_path / "odd.json", {"format": "something else"})
+    said = class_report(tmp_path)
+    first = "读了 5 个文件，来自 4 人" if language == "zh" else "Files read: 5, of this many learners: 4"
+    then = "到场的人数" if language == "zh" else "the number who came"
+    for text in (said.html(), said.plain()):
+        assert first in text and then in text
+
+
+def test_every_question_that_has_a_true_number_wants_one() -> None:
+    panels = [key for lesson in LESSONS for key in lesson.panels if key not in ("GraphCanvas", "PuzzlePanel")]
+    assert set(panels) <= set(QUESTIONS)
+    assert all(lesson_of(key) for key in QUESTIONS)
+    judged = {key for key in QUESTIONS if asked_number(key) is not None}
+    assert {key for key, question in QUESTIONS.items() if question.unit is None}.isdisjoint(judged)
+    assert asked_words("of_a_newer_course") == ""
 
 
 def test_wrong_answers_come_commonest_first(report: ClassReport) -> None:
@@ -484,10 +565,13 @@ def test_a_file_that_was_handed_round_makes_nobody_vanish(kernel: Path) -> None:
 
 def test_the_numbers_asked_for_above_the_panels_are_those_of_the_worked_cases() -> None:
     asked = ("TrafficPanel", "LayoutPanel", "CompilePanel", "TileWalkPanel")
-    assert [asked_number(panel) for panel in asked] == [(256, "MiB"), (8, ""), (46512, ""), (224, "")]
+    assert [asked_number(panel) for panel in asked] == [(256, "MiB"), (8, ""), (46512, ""), (240, "")]
     assert asked_number("GraphCanvas.gated residual") == (96, "MiB")
     assert asked_number("GraphCanvas.swiglu_mlp") == (172, "MiB")
     assert asked_number("EpiloguePanel") is asked_number("of a newer course") is None
+    between = asked_interval("EpiloguePanel")
+    assert between is not None and (round(between.low, 2), round(between.high, 2)) == (1.61, 1.78)
+    assert asked_interval("TrafficPanel") is asked_interval("of a newer course") is None
 
 
 def test_a_panel_asked_about_twice_has_two_titles_and_its_own_lesson() -> None:

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from hub_driver import Hub, HubLearner, running_hub
 from hub_proxy import NoProxyError, proxy_command
 
 from benchmarks.classroom_learner import Learner, Manner
+from deploy.copies import write_copies
 from deploy.links import pull_link
 from notebooks.build.course import read_course
 
@@ -49,10 +49,9 @@ def committed() -> str:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A git repository with the built lessons, in the place of the one that the links name."""
+    """The class's own repository, in the place of the one that the links name."""
     folder = tmp_path_factory.mktemp("course") / "operator-fusion"
-    for edition in ("zh", "en"):
-        shutil.copytree(ROOT / "notebooks" / edition, folder / "notebooks" / edition)
+    write_copies(folder)
     _git(folder, "init", "--quiet", "--initial-branch=main")
     _commit(folder)
     return folder
@@ -79,6 +78,12 @@ def test_every_learner_runs_the_lesson_in_a_kernel_of_the_own_server(learners: l
     for learner in learners:
         kernels = requests.get(f"{learner.server}/api/kernels", headers=learner.headers, timeout=30).json()
         assert len(kernels) == 1
+
+
+def test_no_learner_finds_an_answer_before_the_question(learners: list[HubLearner]) -> None:
+    cells = learners[0].contents(PULLED).json()["content"]["cells"]
+    answers = [cell for cell in cells if "answer" in cell["metadata"].get("tags", ())]
+    assert answers and [cell["id"] for cell in answers if cell["outputs"]] == []
 
 
 def test_a_panel_is_locked_until_a_guess_as_values_yaml_asks(learners: list[HubLearner]) -> None:

@@ -87,3 +87,13 @@ def test_a_named_hub_and_branch_are_printed_and_nothing_is_written(
     for part in ("hub.school.example", "branch=spring-2027", "git.example%2Ff&"):
         assert found and all(part in address for address in found)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_example_hub_is_printed_too_when_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], course: Course
+) -> None:
+    """The line of the README as it stands there: an empty page would pass for a page."""
+    monkeypatch.setattr(links, "LINKS", tmp_path / "links.md")
+    assert run(monkeypatch, "--hub", links.HUB) == 0
+    assert capsys.readouterr().out == links.links_page(course)
+    assert not list(tmp_path.iterdir())

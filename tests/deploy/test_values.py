@@ -20,6 +20,7 @@ from nbformat.sign import NotebookNotary
 
 from benchmarks.classroom_lessons import LIMIT_MB
 from benchmarks.results import sections_in
+from deploy.copies import write_copies
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -103,7 +104,7 @@ def test_the_hub_knows_every_setting_of_the_authenticator() -> None:
     authenticator(**own["SharedPasswordAuthenticator"])  # long enough
 
 
-def test_after_the_start_a_learners_lessons_are_trusted(tmp_path: Path) -> None:
+def test_after_the_start_a_learners_lessons_are_trusted_those_of_the_classs_copies_too(tmp_path: Path) -> None:
     """The hook's own command, with this repository in the image's place and a home of its own."""
     command = LEARNER["lifecycleHooks"]["postStart"]["exec"]["command"]
     home = {"HOME": str(tmp_path), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
@@ -111,8 +112,9 @@ def test_after_the_start_a_learners_lessons_are_trusted(tmp_path: Path) -> None:
     here = [part.replace("/srv/repo", shlex.quote(str(ROOT))) for part in command]
     subprocess.run(here, env={**os.environ, **home, "PATH": path}, check=True, capture_output=True)
     notary = NotebookNotary(data_dir=str(tmp_path / "data"))
-    built = sorted((ROOT / "notebooks").glob("??/0*.ipynb"))
-    assert built
+    write_copies(tmp_path / "class")
+    built = sorted(path for place in (ROOT, tmp_path / "class") for path in place.glob("notebooks/??/0*.ipynb"))
+    assert len(built) == 4 * len(sorted((ROOT / "notebooks" / "en").glob("*.ipynb")))
     assert [path for path in built if not notary.check_signature(nbformat.read(path, as_version=4))] == []
     stranger = nbformat.read(built[0], as_version=4)
     stranger.cells[0].source += "changed"
@@ -193,3 +195,39 @@ def test_repo2docker_takes_the_command_and_puts_the_course_where_no_volume_cover
     assert "nbgitpuller==" in appendix
     own = yaml.safe_load(blocks("README.md", "yaml")[0])["singleuser"]["image"]
     assert image == f"{own['name']}:{own['tag']}"
+
+
+# -- what the image leaves out --------------------------------------------------------------------------------
+
+
+def names_in(gitignore: str) -> list[str]:
+    """A path for every pattern of a .gitignore, its stars made up; what must stay (``!``) aside."""
+    lines = [line for line in gitignore.splitlines() if line and line[0] not in "#!"]
+    return [line.strip("/").replace("*", "-313") for line in lines]
+
+
+def test_the_image_takes_the_course_and_nothing_that_git_ignores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As repo2docker itself picks the files, where it looks for the list of those to leave out."""
+    repo2docker = pytest.importorskip("repo2docker.buildpacks")
+    picks = pytest.importorskip("docker.utils.build").exclude_paths
+    ignored = names_in((ROOT / ".gitignore").read_text(encoding="utf-8"))
+    assert {".venv-313", ".cache", "work", "dist", "-313.egg-info"} <= set(ignored)
+    folders = [name for name in (*ignored, "node_modules") if not name.endswith(".json")]
+    left_out = {f"{name}/file" for name in folders} | {name for name in ignored if name.endswith(".json")}
+    left_out |= {f"lessons_lib/{name}" for name in ("__pycache__/text.pyc", "fusion-progress-313.json")}
+    taken = {
+        "notebooks/build/rules.py",
+        "notebooks/zh/00_start.ipynb",
+        "lessons_lib/kernels/launch.py",
+        "binder/postBuild",
+    }
+    for name in left_out | taken:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(ROOT)
+    patterns = Path(repo2docker.CondaBuildPack("no image").binder_path(".dockerignore")).read_text(encoding="utf-8")
+    lines = [line for line in patterns.splitlines() if line and not line.startswith("#")]
+    files = {path for path in picks(str(tmp_path), lines) if (tmp_path / path).is_file()}
+    assert files == taken

@@ -14,6 +14,8 @@ from notebooks.build.instructor import ANSWER, ASK, prepare
 from notebooks.build.links import notebook_path
 from notebooks.build.read import LANGUAGES, Language, Lesson, Twins
 
+pytestmark = pytest.mark.once
+
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
 
 

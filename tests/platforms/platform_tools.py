@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import meeting_place
 from tools.bundle.__main__ import CACHE as WHEELS_CACHE
 from tools.bundle.pack import pack
 from tools.pythons import find
@@ -20,9 +20,7 @@ RUNNER = Path(__file__).with_name("offline_runner.py")
 
 def built_bundle(factory: pytest.TempPathFactory) -> Path:
     """The zip, built by the first test that asks for it, whichever worker that is in."""
-    workers = "PYTEST_XDIST_WORKER" in os.environ
-    shared = factory.getbasetemp().parent if workers else factory.getbasetemp()
-    folder = shared / "bundle"
+    folder = meeting_place(factory) / "bundle"
     with locked(folder):
         if not folder.exists():
             name, data = pack(WHEELS_CACHE)

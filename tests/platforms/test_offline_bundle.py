@@ -28,6 +28,7 @@ from tools.bundle.start import title_of
 from tools.bundle.wheels import SOURCES
 from tools.constraints import PYTHONS
 from tools.edition import EDITIONS
+from tools.lessons import learner_files
 from tools.project import ROOT, this_constraints
 from tools.side_environment import CACHE as ENVIRONMENTS, offshoot, ready
 
@@ -162,13 +163,14 @@ def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     for left_over in ("notebooks/en/.ipynb_checkpoints/old.ipynb", "lessons_lib/__pycache__/text.pyc"):
         (copy / left_over).parent.mkdir(exist_ok=True)
         (copy / left_over).touch()
-    assert pack(CACHE, copy) == once
+    same = pack(CACHE, copy) == once
+    assert same  # alone: for its message pytest would compare megabytes by the letter, for minutes
 
 
 def test_it_holds_both_editions_the_licences_and_nothing_of_a_system(bundle: Path, folder: Path) -> None:
     for edition in EDITIONS:
-        built = {path.name: path.read_bytes() for path in (ROOT / "notebooks" / edition).glob("*.ipynb")}
-        assert {path.name: path.read_bytes() for path in (folder / edition).glob("*.ipynb")} == built
+        there = {path.relative_to(folder / edition): path.read_bytes() for path in (folder / edition).rglob("*.*")}
+        assert there == learner_files(ROOT / "notebooks" / edition)
     wheels = [path.name for path in (folder / "wheels").iterdir()]
     assert all(name.endswith("-none-any.whl") for name in wheels)
     with_licence = {path.name for path in (folder / "licenses").iterdir()}
@@ -176,6 +178,17 @@ def test_it_holds_both_editions_the_licences_and_nothing_of_a_system(bundle: Pat
     assert all((folder / name).exists() for name in ("LICENSE", "LICENSE-CONTENT", "NOTICE", "README.md"))
     with zipfile.ZipFile(bundle) as archive:
         assert all(name.isascii() for name in archive.namelist()), "old unzip programs spoil other names"
+
+
+def test_no_lesson_inside_answers_a_question_before_it_is_asked(folder: Path) -> None:
+    answers = [
+        (path.parent.name, cell)
+        for path in folder.glob("??/*.ipynb")
+        for cell in nbformat.read(path, as_version=4).cells
+        if "answer" in cell.metadata.get("tags", ())
+    ]
+    assert {edition for edition, _ in answers} == set(EDITIONS)
+    assert [cell.id for _, cell in answers if cell.outputs or cell.execution_count is not None] == []
 
 
 def test_our_wheel_has_every_file_of_the_library(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,14 @@ pytest.importorskip("jupyterlite_core")
 
 from site_driver import ARTIFACTS, offline_chromium, skip_unless_ci  # noqa: E402
 
+from tests.processes import ByNotebook  # noqa: E402
 from tools.chromium import find_chromium  # noqa: E402
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByNotebook:
+    """Whatever ``--dist`` says: an edition runs in one process, and beside it another reads the pages."""
+    return ByNotebook(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,9 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from site_driver import ARTIFACTS, refuse_others, serve, skip_unless_ci
 
 from tests.browser.lab_driver import OpenNotebook
+from tests.processes import meeting_place
 from tools.say import Stop
+from tools.side_environment import locked
 from tools.site.__main__ import build_site
 from tools.site.lite import RUN
 
@@ -32,14 +34,22 @@ KERNEL_IS_IDLE = (
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The whole site with its own Pyodide, served from this machine."""
-    site = tmp_path_factory.mktemp("site") / "dist"
-    try:
-        build_site(site, self_hosted=True)
-    except Stop as stop:
-        skip_unless_ci(f"the self-hosted site cannot be built here: {stop.en}")
-    _expose_application(site / RUN / "jupyter-lite.json")
+    site = meeting_place(tmp_path_factory) / "self-hosted"
+    with locked(site):
+        if not site.exists():
+            _build(site)
     with serve(site) as started:
         yield started
+
+
+def _build(site: Path) -> None:
+    fresh = site.with_name("site-in-the-making")
+    try:
+        build_site(fresh, self_hosted=True)
+    except Stop as stop:
+        skip_unless_ci(f"the self-hosted site cannot be built here: {stop.en}")
+    _expose_application(fresh / RUN / "jupyter-lite.json")
+    fresh.rename(site)
 
 
 def _expose_application(config: Path) -> None:
@@ -126,6 +136,10 @@ def test_a_lab_without_numpy_says_what_to_do(page: Page, edition: str) -> None:
 
 
 def test_only_this_lesson_is_open(page: Page) -> None:
+    _is_the_only_tab(page)
+
+
+def _is_the_only_tab(page: Page) -> None:
     """A tab restored from the last visit would start a Python of its own."""
     expect(page.locator("#jp-main-dock-panel .lm-TabBar-tab")).to_have_count(1)
 
@@ -146,10 +160,12 @@ def test_nothing_was_asked_of_anybody_else(page: Page, learner: tuple[BrowserCon
 # -- lesson 04 ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def graphs(learner: tuple[BrowserContext, list[str]], address: str) -> Iterator[OpenNotebook]:
-    """Lesson 04, run from top to bottom."""
-    opened = _open(learner[0], address, "zh", GRAPHS)
+@pytest.fixture(scope="module", params=("zh",))
+def graphs(
+    learner: tuple[BrowserContext, list[str]], address: str, request: pytest.FixtureRequest
+) -> Iterator[OpenNotebook]:
+    """Lesson 04, run from top to bottom in the browser that lesson 01 was open in."""
+    opened = _open(learner[0], address, request.param, GRAPHS)
     notebook = OpenNotebook(opened)
     notebook.run_all(BUSY_MACHINE / 1000)
     yield notebook
@@ -167,6 +183,10 @@ def _is_together(edge: Locator, together: bool) -> None:
 
 def test_every_cell_of_a_lesson_on_graphs_runs_without_torch(graphs: OpenNotebook) -> None:
     assert graphs.errors() == []
+
+
+def test_only_the_lesson_on_graphs_is_open(graphs: OpenNotebook) -> None:
+    _is_the_only_tab(graphs.page)
 
 
 def test_an_edge_is_pressed_by_mouse_and_by_keyboard(graphs: OpenNotebook) -> None:

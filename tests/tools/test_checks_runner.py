@@ -7,6 +7,8 @@ import pytest
 from tools import checks
 from tools.say import Stop
 
+pytestmark = pytest.mark.once
+
 
 def test_all_parts_run_in_order_unless_some_are_named():
     assert selected_all() == [
@@ -24,7 +26,6 @@ def test_all_parts_run_in_order_unless_some_are_named():
         "pythons",
         "site",
         "browser",
-        "presses",
     ]
     assert checks.selected(["nbval", "unit"]) == ["unit", "nbval"]
     with pytest.raises(Stop, match="unti"):

@@ -19,9 +19,10 @@ import lessons_lib
 from notebooks.build.course import Course
 from notebooks.build.read import LANGUAGES, Language
 from tools.chromium import find_chromium
-from tools.handouts import pdf
+from tools.handouts import pdf, pictures
 from tools.handouts.__main__ import course_sheets, jobs, main, printed, without_font
 from tools.handouts.pages import PAGES, Sheet, read_sheets
+from tools.handouts.pictures import picture
 from tools.handouts.press import Press, press
 from tools.handouts.sheet import document
 from tools.handouts.values import figures, gated_residual, right_choice
@@ -93,6 +94,17 @@ def test_every_font_is_in_the_file_the_chinese_one_too(made: dict[str, tuple[byt
     assert without_font("龘齉", made["01_traffic.en"][0]) == "齉龘"  # neither is in the course
 
 
+def test_english_alone_needs_no_chinese_font(machine: Press, handouts: tuple[Course, list[Sheet]]) -> None:
+    course, sheets = handouts
+    found = list(jobs(sheets, ["en"]))
+    assert [name for name, *_ in found] == [*(f"{sheet.lesson.name}.en" for sheet in sheets), "answers.en"]
+    _, chosen, language, answers = found[-1]
+    data = printed(machine, chosen, language, course, answers=answers, chinese=False)
+    for letters in (machine.letters(), "".join(pdf.letters(data))):
+        assert re.findall("[\u2e80-\u9fff\uff00-\uffef]", letters) == []
+    assert "Start Here" in machine.letters() and "intermediate tensor" in machine.letters()
+
+
 def test_the_pages_ask_for_nothing_from_outside(made: dict[str, tuple[bytes, str]], machine: Press) -> None:
     assert made and machine.asked == []
     machine.lay_out('<img src="http://example.invalid/picture.png">')
@@ -142,6 +154,10 @@ def test_the_tool_writes_the_files_of_one_lesson(
     assert done.returncode == 0, done.stderr
     names = [f"{name}.{language}.pdf" for name in ("03_decision", "answers") for language in ("en", "zh")]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+    alone = tmp_path / "alone"
+    command = [sys.executable, "-m", "tools.handouts", "--lesson", "01", "--language", "en", "--out", str(alone)]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=120).returncode == 0
+    assert sorted(path.name for path in alone.iterdir()) == ["01_traffic.en.pdf", "answers.en.pdf"]
     monkeypatch.setattr("sys.argv", ["handouts", "--lesson", "99", "--out", str(tmp_path)])
     with pytest.raises(Stop, match="no lesson 99"):
         main()
@@ -171,6 +187,113 @@ def test_a_handout_has_blanks_where_its_answers_have_figures(
     assert (sheet[0].solution is None) or (
         '<pre class="solution">' in filled and "solution" not in empty.split("</style>")[1]
     )
+
+
+def head_of_page_two(html: str) -> str:
+    return re.sub("<[^>]+>", "", html.split('data-page="')[2].partition("<header>")[2].partition("</header>")[0])
+
+
+@pytest.mark.parametrize("number", LESSONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_answers_have_the_quizs_key_and_learners_have_not(
+    handouts: tuple[Course, list[Sheet]], number: str, language: Language
+) -> None:
+    course, sheets = handouts
+    sheet = [sheet for sheet in sheets if sheet.number == number]
+    empty, filled = (document(sheet, language, course, answers=answers) for answers in (False, True))
+    called = re.findall(
+        r"^quiz = (\w+_quiz)\(\)", "\n".join(cell.source for cell in sheet[0].lesson.code), re.MULTILINE
+    )
+    name = "课末测验：" if language == "zh" else "quiz: "
+    found = re.search(rf"{name}([\d、, ]+) · ", head_of_page_two(filled))
+    assert (found is None) == (called == []) == (number == "00")
+    assert name not in empty
+    if found:
+        quiz = getattr(lessons_lib, called[0])()
+        answers = [int(digit) for digit in re.findall(r"\d", found[1])]
+        assert len(answers) == len(quiz.questions)
+        for radio, answer in zip(quiz._radios, answers, strict=True):
+            radio.value = answer - 1
+        assert quiz.score == len(answers)
+
+
+def test_an_exercise_for_one_number_has_it_behind_its_working(handouts: tuple[Course, list[Sheet]]) -> None:
+    course, sheets = handouts
+    last = {}
+    for sheet in sheets:
+        html = document([sheet], "en", course, answers=True)
+        working = re.findall(r'<pre class="solution">(.*?)</pre>', html, re.DOTALL)
+        last[sheet.number] = unescape("\n".join(working)).rpartition("\n")[2]
+        assert "# 160" not in document([sheet], "en", course, answers=False)
+    assert last["01"] == "saved_mib = (apart - fused) * 32  # 160"
+    assert last["03"] == "calls = 2 * 48 // 6  # 16"
+    assert not any(re.search(r"# \d+$", last[number]) for number in ("02", "04", "05"))  # functions
+
+
+def front_and_back(handouts: tuple[Course, list[Sheet]], number: str, language: Language) -> tuple[str, str]:
+    """The HTML of the two pages that a learner gets."""
+    course, sheets = handouts
+    html = document([sheet for sheet in sheets if sheet.number == number], language, course, answers=False)
+    _, front, back = html.split('<section class="page"')
+    return front, back
+
+
+@pytest.mark.parametrize("number", LESSONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_answers_a_guess_stands_on_the_back(
+    handouts: tuple[Course, list[Sheet]], number: str, language: Language
+) -> None:
+    front, back = front_and_back(handouts, number, language)
+    parts = [re.findall(r'<section class="part(?: grows)? (\w+)"', page) for page in (front, back)]
+    assert parts[0] == ["guess", "picture", "notes"]
+    assert parts[1] == (["numbers", "terms"] if number == "00" else ["numbers", "check", "exercise", "takeaway"])
+    assert 'class="formula"' not in front
+
+
+@pytest.mark.parametrize("number", LESSONS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_picture_has_neither_a_votes_answer_nor_a_guesss(
+    handouts: tuple[Course, list[Sheet]], number: str, language: Language
+) -> None:
+    front, _ = front_and_back(handouts, number, language)
+    drawn, below = front.split('<div class="caption">')
+    shown = " | ".join([*re.findall(r"<text[^>]*>([^<]*)</text>", drawn), below])
+    sheet = next(sheet for sheet in handouts[1] if sheet.number == number)
+    known = figures(number)
+    answers = [
+        f"{known[name]} {unit}"
+        for name, unit in re.findall(r"\[\[(\w+)\]\] ([KM]iB|[µm]s)", sheet.texts["guesses"]["en"])
+    ]
+    outcomes = [known[name] for name in ("half_known", "one_failed") if number == "03"]
+    votes = [
+        str(label)
+        for name in sheet.votes
+        for label, value in getattr(lessons_lib, name)().options
+        if value == right_choice(name) and not str(label).isdigit()
+    ]
+    assert number == "03" or answers or votes
+    for words in (*answers, *outcomes, *votes):
+        assert not re.search(rf"(?<![\d.,]){re.escape(words)}", shown), words
+    assert not re.search(r"\d\)? × \d[^|]*=", shown)  # nor a formula with its numbers
+
+
+@pytest.mark.parametrize("number", [number for number in LESSONS if number != "05"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_pictures_missing_figures_are_blanks_that_the_answers_fill(number: str, language: Language) -> None:
+    lessons_lib.use_language(language)
+    empty, filled = (
+        re.findall(r"<text[^>]*>([^<]*)</text>", picture(number, answers=answers)) for answers in (False, True)
+    )
+    assert any("____" in words for words in empty)
+    assert not any("____" in words for words in filled)
+    assert 'aria-label=""' in picture(number, answers=False)
+
+
+def test_a_picture_whose_figures_moved_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = replace(pictures._PICTURES["02"], blanks=((732, 55),))
+    monkeypatch.setitem(pictures._PICTURES, "02", moved)
+    with pytest.raises(Stop, match=r"lesson 02 has no words at \[\(732, 55\)\]"):
+        picture("02", answers=False)
 
 
 @pytest.mark.parametrize("number", LESSONS)
@@ -237,7 +360,7 @@ WORKED = {
         "eager_mib": "1,042",
         "best_mib": "698",
     },
-    "05": {"total_4": "576", "total_2": "320", "total_1": "192", "masked": "224", "tiny_4": "20"},
+    "05": {"total_4": "576", "total_2": "320", "total_1": "192", "masked": "240", "tiny_4": "20"},
 }
 
 

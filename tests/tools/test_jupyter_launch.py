@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,24 @@ def test_the_address_is_the_one_of_this_folders_new_server(tmp_path):
         jupyter.address(mine, START, 100, tmp_path)
         == f"http://127.0.0.1:8889/lab/workspaces/en/tree/{START}?token=abc"
     )
+
+
+@pytest.mark.parametrize(("asked", "said"), [("9137", True), ("9138", False), ("", False)])
+@pytest.mark.parametrize("edition", ["zh", "en"])
+def test_a_port_that_was_taken_is_named_with_the_one_used_instead(
+    tmp_path, monkeypatch, capsys, asked, said, edition
+):
+    (tmp_path / START).touch()
+    monkeypatch.setattr(lab.jupyter, "write_settings", lambda *_: None)
+    monkeypatch.setattr(
+        lab.jupyter, "command", lambda *_, **options: [sys.executable, "-c", "import time; time.sleep(0.2)"]
+    )
+    monkeypatch.setattr(lab.jupyter, "address", lambda *_: f"http://127.0.0.1:9138/lab/tree/{START}?token=abc:80")
+    monkeypatch.setattr(lab.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(lab.say, "_edition", edition)
+    lab.serve(Path("python"), tmp_path, tmp_path, edition, port=asked, browser=False)
+    words = "端口 9137 已被占用，改用 9138" if edition == "zh" else "Port 9137 is taken, using 9138"
+    assert (words in capsys.readouterr().out) is said
 
 
 def test_jupyters_folders_are_the_courses_own():

@@ -28,7 +28,8 @@ def copied(words):
 def course(tmp_path):
     """An edition with two lessons, a data file and what must not be copied; and where the learner works."""
     source, target = tmp_path / "notebooks" / "en", tmp_path / "work" / "en"
-    for name in ("00_start.ipynb", "01_traffic.ipynb", "data/sizes.csv", ".ipynb_checkpoints/old.ipynb", ".hidden"):
+    names = ("00_start.ipynb", "01_traffic.ipynb", "data/sizes.csv", ".ipynb_checkpoints/old.ipynb", ".hidden")
+    for name in (*names, "fusion-progress.json", "fusion-results-ada.json"):
         path = source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(book(name) if name.endswith(".ipynb") else f"course: {name}")
@@ -41,7 +42,7 @@ def copy_all(source, target):
     return names
 
 
-def test_first_time_copies_lessons_and_data_and_nothing_hidden(course):
+def test_first_time_copies_lessons_and_data_and_nothing_hidden_or_somebodys_own(course):
     source, target = course
     copy_all(source, target)
     visible = sorted(p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file())
@@ -146,3 +147,15 @@ def test_a_learner_gets_no_answer_before_the_guess():
     answer = after["cells"][2]
     assert (answer["outputs"], answer["execution_count"]) == ([], None)
     assert answer["source"] == "1 + 1"
+
+
+def test_what_is_handed_out_at_once_is_what_is_copied_one_by_one(course):
+    source, target = course
+    copy_all(source, target)
+    copies = {p.relative_to(target): p.read_bytes() for p in target.rglob("*") if p.is_file()}
+    assert lessons.learner_files(source) == {n: data for n, data in copies.items() if n.name != ".lessons.json"}
+
+
+def test_an_edition_that_was_not_built_is_said_so(tmp_path):
+    with pytest.raises(Stop, match="make notebooks"):
+        lessons.learner_files(tmp_path)

@@ -14,7 +14,7 @@ from tools.project import PYPROJECT, ROOT, constraints_for
 from tools.pythons import Step
 from tools.say import Stop
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX shell")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="POSIX shell"), pytest.mark.once]
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 OTHER = "3.10" if RUNNING != "3.10" else "3.13"
 

@@ -4,10 +4,13 @@ import subprocess
 import sys
 
 import nbformat
+import pytest
 from nbformat import v4
 
 from tools.project import ROOT
 from tools.run_notebooks import arguments, run
+
+pytestmark = pytest.mark.once
 
 
 def written(folder, name, *sources, tags=()):

@@ -11,6 +11,8 @@ from tools.pip_run import PipError
 from tools.project import ROOT
 from tools.tritons import Outcome
 
+pytestmark = pytest.mark.once
+
 PYTHON = Path(sys.executable)
 
 

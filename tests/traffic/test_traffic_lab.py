@@ -13,6 +13,7 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
+from lessons_lib.base.environment import MEASURE_VARIABLE  # noqa: E402
 from lessons_lib.base.spread import Spread  # noqa: E402
 from lessons_lib.base.text import Text  # noqa: E402
 from lessons_lib.base.units import KIB, MIB  # noqa: E402
@@ -362,3 +363,10 @@ def test_missing_numpy_says_what_to_do(monkeypatch: pytest.MonkeyPatch, platform
     zh, en = str(missing.value).split("\n")
     assert command in zh
     assert command in en
+
+
+def test_a_capped_measurement_makes_its_fewest_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MEASURE_VARIABLE, "1e-9")
+    calls: list[str] = []
+    lab.interleaved({"a": lambda: calls.append("a")}, 15, 60.0, False)
+    assert len(calls) == 1 + 3, "one to warm up"

@@ -1,6 +1,9 @@
 """Writes dist/operator-fusion-lessons-<version>.zip.
 
-python -m tools.bundle
+    python3 -m tools.bundle
+
+Any Python that can make environments will do: it needs no package, and what builds the wheels comes into an environment
+of its own.
 """
 
 from __future__ import annotations

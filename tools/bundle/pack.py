@@ -45,16 +45,6 @@ def pack(cache: Path, root: Path = ROOT) -> tuple[str, bytes]:
 
 
 def _edition(name: str, root: Path) -> dict[str, bytes]:
-    """An edition's files by their path in the bundle."""
-    source = lessons.built(name, root)
-    found = {}
-    for path in sorted(source.rglob("*")):
-        inside = path.relative_to(source)
-        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
-            found[f"{name}/{inside.as_posix()}"] = path.read_bytes()
-    if not any(path.endswith(".ipynb") for path in found):
-        raise Stop(
-            f"{source} 里没有课程：请先运行 make notebooks。",
-            f"There are no lessons in {source}: run make notebooks first.",
-        )
-    return found
+    """An edition's files by their path in the bundle, as ``make lab`` hands them out: no answer before its question."""
+    files = lessons.learner_files(lessons.built(name, root))
+    return {f"{name}/{inside.as_posix()}": data for inside, data in files.items()}

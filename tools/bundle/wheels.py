@@ -44,15 +44,17 @@ SOURCES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-CONTENT", "NOTICE"
 def pure_wheels(cache: Path) -> dict[str, bytes]:
     """File name -> wheel of every package in ``PURE``, at the pinned version; downloaded once into ``cache``."""
     cache.mkdir(parents=True, exist_ok=True)
-    found = {}
-    for requirement in (pinned(name, _PINS) for name in PURE):
-        name, _, version = requirement.partition("==")
-        pattern = f"{name.replace('-', '_')}-{version}-*.whl"
-        if not any(cache.glob(pattern)):
-            _pip(Path(sys.executable), "download", "--no-deps", *_PURE_ONLY, "--dest", str(cache), requirement)
-        wheel = next(cache.glob(pattern))
-        found[wheel.name] = wheel.read_bytes()
-    return found
+    patterns = {requirement: _file_pattern(requirement) for requirement in (pinned(name, _PINS) for name in PURE)}
+    missing = [requirement for requirement, pattern in patterns.items() if not any(cache.glob(pattern))]
+    if missing:
+        _pip("download", "--no-deps", *_PURE_ONLY, "--dest", str(cache), *missing)
+    wheels = [next(cache.glob(pattern)) for pattern in patterns.values()]
+    return {wheel.name: wheel.read_bytes() for wheel in wheels}
+
+
+def _file_pattern(requirement: str) -> str:
+    name, _, version = requirement.partition("==")
+    return f"{name.replace('-', '_')}-{version}-*.whl"
 
 
 def own_wheel(root: Path = ROOT) -> tuple[str, bytes]:
@@ -65,9 +67,7 @@ def own_wheel(root: Path = ROOT) -> tuple[str, bytes]:
             shutil.copyfile(root / file, tree / file)
         ignored = shutil.ignore_patterns("__pycache__", ".*")
         shutil.copytree(root / "lessons_lib", tree / "lessons_lib", ignore=ignored)
-        setuptools = pinned("setuptools", _PINS)
-        python = ready(ENVIRONMENTS / "wheel", Path(sys.executable), [setuptools])
-        _pip(python, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(tree))
+        _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(tree))
         wheel = next(out.glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             entries = {entry: archive.read(entry) for entry in archive.namelist()}
@@ -100,7 +100,9 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def _pip(python: Path, *arguments: str) -> None:
+def _pip(*arguments: str) -> None:
+    """pip of an environment with setuptools and nothing else: the Python that runs this may have no pip."""
+    python = ready(ENVIRONMENTS / "wheel", Path(sys.executable), [pinned("setuptools", _PINS)])
     command = [str(python), "-m", "pip", *arguments, "--quiet", "--no-input", "--disable-pip-version-check"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
     if done.returncode:

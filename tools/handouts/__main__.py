@@ -1,8 +1,9 @@
 """Prints the handouts: two A4 pages a lesson with blanks, and the answers to them, in both languages.
 
-python -m tools.handouts [--lesson 01] [--out dist/handouts] [--screenshots FOLDER]
+python -m tools.handouts [--lesson 01] [--language en] [--out dist/handouts] [--screenshots FOLDER]
 
-Needs the environment of ``make setup``, and a Chromium or Chrome.
+``make handouts`` installs what this needs (``python3 -m tools.environment --dev``) and prints everything. A Chromium,
+Chrome or Edge must be there; CHROMIUM may name it. A Chinese font is needed, too, but not for English alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from notebooks.build.course import Course, read_course
@@ -26,21 +27,31 @@ from tools.say import Stop, tell
 PAGES_EACH = 2
 
 
-def jobs(sheets: list[Sheet]) -> Iterator[tuple[str, list[Sheet], Language, bool]]:
+def jobs(
+    sheets: list[Sheet], languages: Sequence[Language] = LANGUAGES
+) -> Iterator[tuple[str, list[Sheet], Language, bool]]:
     """What there is to print: the file's name, its handouts, the language, and whether with answers."""
-    for language in LANGUAGES:
+    for language in languages:
         for sheet in sheets:
             yield f"{sheet.lesson.name}.{language}", [sheet], language, False
         yield f"answers.{language}", sheets, language, True
 
 
-def printed(machine: Press, sheets: list[Sheet], language: Language, course: Course, *, answers: bool) -> bytes:
-    """These handouts as a PDF.
+def printed(
+    machine: Press,
+    sheets: list[Sheet],
+    language: Language,
+    course: Course,
+    *,
+    answers: bool,
+    chinese: bool = True,
+) -> bytes:
+    """These handouts as a PDF; ``chinese`` as in ``document``.
 
     Raises:
         Stop: something does not fit its page, or a letter has no font.
     """
-    faults = machine.lay_out(document(sheets, language, course, answers=answers))
+    faults = machine.lay_out(document(sheets, language, course, answers=answers, chinese=chinese))
     if faults:
         raise Stop("\n".join(["讲义放不下：", *faults]), "\n".join(["A handout does not fit:", *faults]))
     made = machine.print()
@@ -50,8 +61,9 @@ def printed(machine: Press, sheets: list[Sheet], language: Language, course: Cou
         )
     if missing := without_font(machine.letters(), made):
         raise Stop(
-            f"这台机器缺少字体（{missing}）：请装一种中文字体，例如 fonts-noto-cjk。",
-            f"This machine has no font for {missing}: install one for Chinese, such as fonts-noto-cjk.",
+            f"这台机器缺少字体（{missing}）：请装一种中文字体，例如 fonts-noto-cjk；只印英文用 --language en。",
+            f"This machine has no font for {missing}: install one for Chinese, such as fonts-noto-cjk, or print English "
+            "alone with --language en.",
         )
     return made
 
@@ -85,6 +97,7 @@ def course_sheets(wanted: list[str] | None = None) -> tuple[Course, list[Sheet]]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.handouts", description=__doc__)
     parser.add_argument("--lesson", action="append", metavar="01", help="this lesson only (may be repeated)")
+    parser.add_argument("--language", action="append", choices=LANGUAGES, help="this language only; both by default")
     parser.add_argument("--out", type=Path, default=ROOT / "dist" / "handouts", help="folder for the PDFs")
     parser.add_argument("--screenshots", type=Path, help="folder for a picture of every page")
     options = parser.parse_args()
@@ -92,10 +105,11 @@ def main() -> int:
     # A panel that waits for a guess has no picture, and nobody's own progress belongs on paper.
     os.environ.update(LESSONS_PROGRESS="off", LESSONS_WORKSHOP="")
     course, sheets = course_sheets(options.lesson)
+    languages = [language for language in LANGUAGES if not options.language or language in options.language]
     options.out.mkdir(parents=True, exist_ok=True)
     with press() as machine:
-        for name, chosen, language, answers in jobs(sheets):
-            made = printed(machine, chosen, language, course, answers=answers)
+        for name, chosen, language, answers in jobs(sheets, languages):
+            made = printed(machine, chosen, language, course, answers=answers, chinese="zh" in languages)
             (options.out / f"{name}.pdf").write_bytes(made)
             if options.screenshots:
                 machine.screenshots(options.screenshots, name)

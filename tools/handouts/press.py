@@ -118,18 +118,21 @@ def press() -> Iterator[Press]:
     """A press in a headless Chromium with an empty profile.
 
     Raises:
-        Stop: there is no Chromium, or no Playwright to drive it.
+        Stop: there is no Chromium, ``CHROMIUM`` names none, or there is no Playwright to drive it.
     """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise Stop(
-            "缺少 playwright：先运行 make setup（python -m tools.environment --dev）。",
-            "playwright is missing: run python -m tools.environment --dev first.",
+            "缺少 playwright：make handouts 会装好它；或者先运行 python3 -m tools.environment --dev。",
+            "playwright is missing: make handouts installs it, or run python3 -m tools.environment --dev first.",
         ) from None
     chromium = find_chromium()
     if chromium is None:
-        raise Stop("没有找到 Chromium 或 Chrome：请先安装。", "No Chromium or Chrome found: install one first.")
+        raise Stop(
+            "没有找到 Chromium、Chrome 或 Edge：请先安装，或者用环境变量 CHROMIUM 指明它在哪里。",
+            "No Chromium, Chrome or Edge found: install one first, or name it in the environment variable CHROMIUM.",
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         context = browser.new_context(offline=True, viewport={"width": 794, "height": 1123}, device_scale_factor=1.5)

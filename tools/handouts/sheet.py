@@ -12,7 +12,7 @@ from notebooks.build.course import Course
 from notebooks.build.read import Language
 from tools.handouts.pages import Sheet, heading_and_rest
 from tools.handouts.pictures import picture
-from tools.handouts.values import Figures, figures, right_choice
+from tools.handouts.values import Figures, figures, quiz_key, right_choice, right_number
 from tools.say import Stop
 from tools.site.markdown import math_as_mathml
 
@@ -23,24 +23,32 @@ _WORDS: dict[str, dict[Language, str]] = {
     "name": {"zh": "姓名", "en": "Name"},
     "date": {"zh": "日期", "en": "Date"},
     "answers": {"zh": "答案（教师用）", "en": "Answers (for the instructor)"},
-    "guess": {"zh": "先猜，写下来再往下看", "en": "Guess first, on paper"},
-    "numbers": {"zh": "公式与数", "en": "Formulas and numbers"},
-    "notes": {"zh": "笔记", "en": "Notes"},
+    "quiz": {"zh": "课末测验", "en": "quiz"},
+    "guess": {"zh": "先猜，写下来再翻面", "en": "Guess first, on paper, then turn over"},
     "picture": {"zh": "图", "en": "The picture"},
+    "notes": {"zh": "演算和笔记", "en": "Working and notes"},
+    "numbers": {"zh": "公式与数", "en": "Formulas and numbers"},
     "check": {"zh": "检查点", "en": "Checkpoints"},
     "terms": {"zh": "术语", "en": "Terms"},
     "takeaway": {"zh": "带走三句话", "en": "Take away three lines"},
 }
+_LINES = '<div class="lines"></div>'
 # Inside the HTML that Markdown became: a figure's name, in double round or square brackets.
 _PRINTED, _BLANK = re.compile(r"\(\((\w+)\)\)"), re.compile(r"\[\[(\w+)\]\]")
 # Of a solution, what is no answer: the import and the call of the checker.
 _FRAME = re.compile(r"^(?:from .* import .*|check_\w+\(.*\))\n*", re.MULTILINE)
+_CHECKER = re.compile(r"^(check_\w+)\(", re.MULTILINE)
 
 
-def document(sheets: list[Sheet], language: Language, course: Course, *, answers: bool) -> str:
-    """All these handouts in one HTML page, two A4 sheets each, in ``language``."""
+def document(sheets: list[Sheet], language: Language, course: Course, *, answers: bool, chinese: bool = True) -> str:
+    """All these handouts in one HTML page, two A4 pages each, in ``language``.
+
+    Args:
+        chinese: English pages have titles and terms in Chinese beside the English ones.
+    """
     lessons_lib.use_language(language)
-    inside = "\n".join(_both(sheet, language, course, answers) for sheet in sheets)
+    alone = language == "en" and not chinese
+    inside = "\n".join(_both(sheet, language, course, answers, alone) for sheet in sheets)
     style = STYLE.read_text(encoding="utf-8")
     title = _say("answers" if answers else "course", language)
     return (
@@ -49,42 +57,57 @@ def document(sheets: list[Sheet], language: Language, course: Course, *, answers
     )
 
 
-def _both(sheet: Sheet, language: Language, course: Course, answers: bool) -> str:
+def _both(sheet: Sheet, language: Language, course: Course, answers: bool, alone: bool) -> str:
+    """What answers nothing in front, to guess from; the formulas, and what is worked out with them, on the back."""
     known = figures(sheet.number)
 
     def text(name: str) -> str:
-        return _filled(math_as_mathml(sheet.texts[name][language]), known, sheet, answers)
+        return (
+            f'<div class="text">{_filled(math_as_mathml(sheet.texts[name][language]), known, sheet, answers)}</div>'
+        )
 
     votes = "".join(_vote(name, answers) for name in sheet.votes)
-    room = '<div class="lines"></div>'
-    first = [
-        _section("guess", language, f'{votes}<div class="text">{text("guesses")}</div>'),
-        _section("numbers", language, f'<div class="text">{text("numbers")}</div>'),
-        _exercise(sheet, language, answers) if sheet.exercise else _section("notes", language, room, grows=True),
+    drawn = f'<div class="drawing">{picture(sheet.number, answers=answers)}</div>'
+    front = [
+        _section("guess", language, votes + text("guesses")),
+        _section("picture", language, f'{drawn}<div class="caption">{text("caption")}</div>'),
+        _section("notes", language, _LINES, grows=True),
     ]
-    caption = f'<div class="caption">{text("caption")}</div>'
-    second = [_section("picture", language, f'<div class="drawing">{picture(sheet.number)}</div>{caption}')]
+    back = [_section("numbers", language, text("numbers"))]
     if "checkpoints" in sheet.texts:
-        second += [_section("check", language, f'<div class="text">{text("checkpoints")}</div>'), room]
-    second.append(_takeaway(sheet, language) or _terms(language, course))
-    pages = [_page(sheet, number, parts, language, course, answers) for number, parts in ((1, first), (2, second))]
+        back.append(_section("check", language, text("checkpoints")))
+    if sheet.exercise:
+        back.append(_exercise(sheet, language, answers))
+    back.append(_takeaway(sheet, language) or _terms(language, course, alone))
+    pages = [_page(sheet, n, parts, language, course, answers, alone) for n, parts in ((1, front), (2, back))]
     return "\n".join(pages)
 
 
-def _page(sheet: Sheet, number: int, parts: list[str], language: Language, course: Course, answers: bool) -> str:
+def _page(
+    sheet: Sheet, number: int, parts: list[str], language: Language, course: Course, answers: bool, alone: bool
+) -> str:
     title = sheet.lesson.title(language)
     own, _, other = title.partition(" | ")
     if answers:
-        fields = f'<span class="answers">{escape(_say("answers", language))}</span>'
+        fields = f'<span class="answers">{escape(_answers_words(sheet, number, language))}</span>'
     else:
         fields = "".join(f'{_say(name, language)}<span class="field"></span>' for name in ("name", "date"))
-    head = f'<h1>{escape(own)}</h1><p class="other">{escape(other)}</p>' if number == 1 else ""
+    beside = "" if alone else f'<p class="other">{escape(other)}</p>'
+    head = f"<h1>{escape(own)}</h1>{beside}" if number == 1 else ""
     small = "" if number == 1 else f'<span class="small">{escape(own)}</span>'
     return (
         f'<section class="page" data-page="{sheet.number}-{number}"><header>{small}<span class="fields">{fields}</span>'
         f"</header>{head}<main>{''.join(parts)}</main><footer><span>{escape(_say('course', language))} · "
         f"{escape(course.config.repository_url)}</span><span>{number} / 2</span></footer></section>"
     )
+
+
+def _answers_words(sheet: Sheet, page: int, language: Language) -> str:
+    """What stands in the head of a page with answers; on the second, with the key to the quiz at the lesson's end."""
+    key = quiz_key(sheet.number) if page == 2 else ()
+    between = "、" if language == "zh" else ", "
+    quiz = f"{_say('quiz', language)}{'：' if language == 'zh' else ': '}{between.join(map(str, key))}"
+    return " · ".join([*([quiz] if key else []), _say("answers", language)])
 
 
 def _section(name: str, language: Language, inside: str, *, grows: bool = False, title: str = "") -> str:
@@ -108,11 +131,18 @@ def _vote(name: str, answers: bool) -> str:
 def _exercise(sheet: Sheet, language: Language, answers: bool) -> str:
     assert sheet.exercise is not None
     title, statement = heading_and_rest(sheet.exercise[language].source)
-    room = '<div class="lines"></div>'
+    room = _LINES
     if answers and sheet.solution is not None:
-        room = f'<pre class="solution">{escape(_FRAME.sub("", sheet.solution.source).strip())}</pre>'
+        room = f'<pre class="solution">{escape(_solved(sheet.solution.source))}</pre>'
     inside = f'<div class="text">{math_as_mathml(statement)}</div>{room}'
     return _section("exercise", language, inside, grows=True, title=title)
+
+
+def _solved(source: str) -> str:
+    """A solution without its frame; where it works out one number, with that number behind it."""
+    checker = _CHECKER.search(source)
+    number = right_number(checker[1]) if checker else None
+    return _FRAME.sub("", source).strip() + ("" if number is None else f"  # {number:.12g}")
 
 
 def _takeaway(sheet: Sheet, language: Language) -> str:
@@ -120,9 +150,11 @@ def _takeaway(sheet: Sheet, language: Language) -> str:
     return _section("takeaway", language, f'<div class="text">{math_as_mathml(words)}</div>') if words else ""
 
 
-def _terms(language: Language, course: Course) -> str:
-    table = math_as_mathml(course.glossary.table(language))
-    return _section("terms", language, f'<div class="text">{table}</div>', grows=True)
+def _terms(language: Language, course: Course, alone: bool) -> str:
+    terms = course.glossary.table(language)
+    if alone:  # the second column has them in the other language
+        terms = re.sub(r"^(\|[^|]*\|)[^|]*\|", r"\1", terms, flags=re.MULTILINE)
+    return _section("terms", language, f'<div class="text">{math_as_mathml(terms)}</div>', grows=True)
 
 
 def _filled(html: str, known: Figures, sheet: Sheet, answers: bool) -> str:

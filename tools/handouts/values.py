@@ -38,12 +38,15 @@ from lessons_lib import (
 from lessons_lib.base.roofline import Interval
 from lessons_lib.base.text import Text
 from lessons_lib.base.units import KIB, MIB
+from lessons_lib.classroom.course import LESSONS
+from lessons_lib.classroom.words import exercise_of, quiz_words
 from lessons_lib.decision.court import ANSWER_NAMES, CASES, ledger_answer
 from lessons_lib.decision.model import CONDITIONS, Evidence
 from lessons_lib.graph.grouping import cost, grouping_of, unfused
 from lessons_lib.kernels.launch import CHAIN_OPERATORS, LinearLaunch
 from lessons_lib.kernels.losing import gemm_plans, tiny_chain
 from lessons_lib.kernels.walk import walk, walk_launch
+from lessons_lib.show.exercise import ValueExercise
 
 Figures = Mapping[str, str]
 _BY_HAND = Text(zh="手算", en="by hand")
@@ -250,7 +253,7 @@ def _kernel() -> Figures:
     for groups in (4, 2, 1):
         total = chain_traffic(len(CHAIN_OPERATORS), _TENSOR, groups, side_inputs=1)["total_bytes"]
         found |= {f"total_{groups}": _mib(total), f"t4_{groups}": f"{total / T4.bandwidth * 1e3:.2f}"}
-    lanes = walk("chain", (24, 50), program=3, tile=(16, 16)).loads
+    lanes = walk("chain", (24, 50), program=7, tile=(16, 16)).loads
     found["masked"] = str(next(access.masked for access in lanes if access.operand.name == "x"))
     launch = walk_launch("linear", (4096, 4096, 1024), (128, 128, 32))
     assert isinstance(launch, LinearLaunch)
@@ -274,6 +277,18 @@ _LESSONS: Mapping[str, Callable[[], Figures]] = {
 def right_choice(vote: str) -> object:
     """The value of the choice that is right; ``None`` where only a measurement can tell."""
     return _RIGHT[vote]()
+
+
+def right_number(checker: str) -> float | None:
+    """The number that a checker calls right; ``None`` where it takes a function."""
+    exercise = exercise_of(checker)
+    return exercise.answer if isinstance(exercise, ValueExercise) else None
+
+
+def quiz_key(number: str) -> tuple[int, ...]:
+    """The right choice of each question of a lesson's quiz, from 1; empty where it has none."""
+    quizzes = (key for lesson in LESSONS if lesson.number == number for key in lesson.quizzes)
+    return tuple(question.right for key in quizzes for question in quiz_words(key))
 
 
 def _losing() -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
+from lessons_lib.base.environment import measuring_seconds
+
 Action = Callable[[], object]
 Progress = Callable[[Iterable[int]], Iterable[int]]
 _Mark = TypeVar("_Mark")
@@ -59,7 +61,7 @@ def measure_rounds(
     _round(plans, stopwatch)
     stopwatch.synchronize()
     once = max(clock() - start, 1e-9)
-    rounds = min(most, max(fewest, int(budget_seconds / once)))
+    rounds = min(most, max(fewest, int(measuring_seconds(budget_seconds) / once)))
     marks = [_round(plans, stopwatch) for _ in progress(range(rounds))]
     stopwatch.synchronize()
     return {name: [stopwatch.seconds_between(*entry[name]) for entry in marks] for name in plans}
