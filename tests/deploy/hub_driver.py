@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +18,9 @@ import psutil
 import requests
 
 PASSWORD = "a password for the class"
+# In a cluster each server has an address of its own. Here they share one, and two may choose the same port for their
+# kernels at the same moment: so kernels talk through files.
+_NO_PORTS = ["--KernelManager.transport=ipc"]
 
 _CONFIG = """
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
@@ -133,32 +137,37 @@ def running_hub(folder: Path, values: dict[str, Any], proxy: list[str]) -> Itera
     Args:
         proxy: the command that starts the proxy.
     """
-    config, learners = values["hub"]["config"], values["singleuser"]
-    port, hub_port, proxy_port = _free_ports(3)
-    (folder / "jupyterhub_config.py").write_text(
-        _CONFIG.format(
-            port=port,
-            hub_port=hub_port,
-            proxy_port=proxy_port,
-            folder=folder.as_posix(),
-            proxy=proxy,
-            python=sys.executable,
-            args=["--allow-root"] if os.geteuid() == 0 else [],
-            default_url=learners["defaultUrl"],
-            environment={**learners["extraEnv"], "JUPYTER_CONFIG_PATH": str(folder / "etc")},
-            sections={name: options for name, options in config.items() if name != "KubeSpawner"},
-            password=PASSWORD,
-        ),
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-m", "jupyterhub", "--config", "jupyterhub_config.py"]
-    with (folder / "hub.log").open("w") as log:
-        hub = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=_environment(folder))
-    try:
-        _wait_for(f"http://127.0.0.1:{port}/hub/api/", hub, folder / "hub.log")
-        yield Hub(f"http://127.0.0.1:{port}", folder / "homes", psutil.Process(hub.pid))
-    finally:
-        _end(hub, folder)
+    with tempfile.TemporaryDirectory(prefix="hub-", dir="/tmp") as runtime:  # a socket's whole path: 100 letters at most
+        config, learners = values["hub"]["config"], values["singleuser"]
+        port, hub_port, proxy_port = _free_ports(3)
+        (folder / "jupyterhub_config.py").write_text(
+            _CONFIG.format(
+                port=port,
+                hub_port=hub_port,
+                proxy_port=proxy_port,
+                folder=folder.as_posix(),
+                proxy=proxy,
+                python=sys.executable,
+                args=[*_NO_PORTS, *(["--allow-root"] if os.geteuid() == 0 else [])],
+                default_url=learners["defaultUrl"],
+                environment={
+                    **learners["extraEnv"],
+                    "JUPYTER_CONFIG_PATH": str(folder / "etc"),
+                    "JUPYTER_RUNTIME_DIR": runtime,
+                },
+                sections={name: options for name, options in config.items() if name != "KubeSpawner"},
+                password=PASSWORD,
+            ),
+            encoding="utf-8",
+        )
+        command = [sys.executable, "-m", "jupyterhub", "--config", "jupyterhub_config.py"]
+        with (folder / "hub.log").open("w") as log:
+            hub = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=_environment(folder))
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/hub/api/", hub, folder / "hub.log")
+            yield Hub(f"http://127.0.0.1:{port}", folder / "homes", psutil.Process(hub.pid))
+        finally:
+            _end(hub, folder)
 
 
 def _end(hub: subprocess.Popen[bytes], folder: Path) -> None:
