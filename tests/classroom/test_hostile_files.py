@@ -26,6 +26,8 @@ from lessons_lib.classroom.report import class_report, main
 from lessons_lib.classroom.roster import roster_of
 from lessons_lib.classroom.summary import MOST_UNKNOWN
 
+pytestmark = pytest.mark.once
+
 EMPTY: dict[str, Any] = {"format": "fusion-results", "version": 1, "name": "n", "sections": {}}
 
 

@@ -137,7 +137,9 @@ def running_hub(folder: Path, values: dict[str, Any], proxy: list[str]) -> Itera
     Args:
         proxy: the command that starts the proxy.
     """
-    with tempfile.TemporaryDirectory(prefix="hub-", dir="/tmp") as runtime:  # a socket's whole path: 100 letters at most
+    with tempfile.TemporaryDirectory(
+        prefix="hub-", dir="/tmp"
+    ) as runtime:  # a socket's whole path: 100 letters at most
         config, learners = values["hub"]["config"], values["singleuser"]
         port, hub_port, proxy_port = _free_ports(3)
         (folder / "jupyterhub_config.py").write_text(

@@ -18,6 +18,8 @@ from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recompute import recomputed
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 
+pytestmark = pytest.mark.once
+
 T = 64 * MIB
 
 

@@ -12,6 +12,8 @@ from lessons_lib.graph.opgraph import OpGraph
 from lessons_lib.graph.picture.folding import FEWEST_COPIES, SHORTEST_RUN, Folding, fold
 from lessons_lib.graph.picture.layout import layout_of
 
+pytestmark = pytest.mark.once
+
 
 def layers(copies: int, *, before: int = 0, after: int = 0, odd: int | None = None, weights: bool = True) -> OpGraph:
     """``copies`` layers of four operators with a residual; layer ``odd`` has another kind in the middle."""

@@ -24,6 +24,8 @@ from lessons_lib.graph.picture.moves import moves_of
 from lessons_lib.graph.picture.outlines import Outline, outline_of, union_loops
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 
+pytestmark = pytest.mark.once
+
 SVG = "{http://www.w3.org/2000/svg}"
 READ, WRITE, ON_CHIP = "#0072B2", "#D55E00", "#009E73"
 HOSTILE = '<img src=x onerror=alert(1)>" onmouseover="x'

@@ -52,6 +52,8 @@ from lessons_lib.reuse.rows import rmsnorm_traffic, softmax_traffic
 from lessons_lib.traffic.epilogue import epilogue_plans
 from lessons_lib.traffic.model import Operator, chain_traffic, plan_traffic
 
+pytestmark = pytest.mark.once
+
 TINY = replace(A100, name="tiny", shared_bytes_per_block=16)
 
 

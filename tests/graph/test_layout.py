@@ -15,6 +15,8 @@ from lessons_lib.graph.picture.layout import Box, Layout, Point, layout_of
 from lessons_lib.graph.recorded import recorded_block, recorded_names
 from lessons_lib.show.measure import CARD_WIDTH
 
+pytestmark = pytest.mark.once
+
 
 def fresh(graph: OpGraph) -> OpGraph:
     """The same graph, with nothing remembered."""

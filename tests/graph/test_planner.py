@@ -15,6 +15,8 @@ from lessons_lib.graph.grouping import check, compulsory_bytes, cost, greedy, gr
 from lessons_lib.graph.opgraph import GraphOp, OpGraph, tensor_of
 from lessons_lib.graph.planning.planner import Plan, best_grouping
 
+pytestmark = pytest.mark.once
+
 TINY = replace(A100, name="tiny", shared_bytes_per_block=16)
 
 

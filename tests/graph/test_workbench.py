@@ -31,6 +31,8 @@ from lessons_lib.graph.planning.planner import best_grouping
 from lessons_lib.graph.recorded import recorded_block
 from lessons_lib.graph.workbench import VIEWS, Workbench
 
+pytestmark = pytest.mark.once
+
 T = 64 * MIB
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 Run = Callable[..., tuple[int, list[str]]]
 
 HEAD = """\

@@ -10,6 +10,8 @@ import pytest
 from lessons_lib import TrafficPanel, use_language
 from lessons_lib.show.picture import CARD_WIDTH, ON_CHIP, READ, WRITE, text_width
 
+pytestmark = pytest.mark.once
+
 SVG = "{http://www.w3.org/2000/svg}"
 SETTINGS = [
     (ops, groups, compulsory, side)
