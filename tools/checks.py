@@ -18,8 +18,7 @@ from tools.project import ROOT
 from tools.say import Stop, tell
 
 _PYTEST = ("-m", "pytest")
-# One more than two cores have: tests wait for kernels, browsers and compilers a third of their time.
-_WORKERS = ("-n", "3")
+_WORKERS = ("-n", "2")
 _TIMEOUT = f"--nbval-cell-timeout={run_notebooks.CELL_SECONDS}"
 STRICT_NBVAL = (*_PYTEST, "--nbval", "--nbval-current-env", _TIMEOUT, "-p", "no:cacheprovider")
 
