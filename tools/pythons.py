@@ -140,7 +140,7 @@ def check(version: str, own: Path, editions: Sequence[str]) -> dict[str, Step]:
     for name, arguments in wanted.items():
         print(f"\n── Python {version}: {name} " + "─" * 50, flush=True)
         try:
-            steps[name] = run([str(own), *arguments()], {} if name == "unit" else run_notebooks.BRIEF)
+            steps[name] = run([str(own), *arguments()], run_notebooks.BRIEF if name == "nbval" else {})
         except Stop as stop:
             print(f"✗ {stop.zh}\n✗ {stop.en}", flush=True)
             steps[name] = Step(False, 0.0)

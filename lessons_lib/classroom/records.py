@@ -93,7 +93,7 @@ class QuizEntry(Entry):
 
 @dataclass(frozen=True)
 class PuzzleEntry(Entry):
-    """A puzzle, as ``graph.puzzle_panel.Standing`` notes it; 0 launches: no attempt that counts."""
+    """A puzzle, as ``graph.puzzles.panel.Standing`` notes it; 0 launches: no attempt that counts."""
 
     solved: bool = False
     star: bool = False

@@ -28,15 +28,20 @@ def note_measured(key: str, value: float) -> None:
         note_step(SECTION, key, str(entry.get("lesson", "")), {**entry, "measured": value})
 
 
+def _voted(key: str) -> object:
+    """The value of the option that was voted for; ``None`` without a vote or a progress file."""
+    return noted(SECTION, key).get("value") if has_progress_file() else None
+
+
 def voted_number(key: str) -> float | None:
     """The value of the option that was voted for, if it is a number and a progress file holds it."""
-    value = noted(SECTION, key).get("value") if has_progress_file() else None
+    value = _voted(key)
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def voted_word(key: str) -> str | None:
     """The value of the option that was voted for, if it is a word and a progress file holds it."""
-    value = noted(SECTION, key).get("value") if has_progress_file() else None
+    value = _voted(key)
     return value if isinstance(value, str) else None
 
 
